@@ -260,6 +260,17 @@ class ColumnCodec(ABC):
         return {"categories": list(self.categories)}
 
     @property
+    def numeric(self) -> tuple[str, ...]:
+        """The columns of numbers, whose reports depend on their precision."""
+        return ()
+
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """The range of the numbers, where there is one."""
+        ends: tuple[float, float] | None = self.mechanism._span
+        return ends
+
+    @property
     def claim_unit(self) -> str:
         """Unit that the claimed epsilon covers, where nothing else was asked for."""
         return "record"

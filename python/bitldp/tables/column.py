@@ -319,7 +319,7 @@ def _parameter(value: Any) -> Any:
 # -- plans as TOML
 
 
-def toml_of(columns: Sequence[Mapping[str, Any]], keep: Sequence[str]) -> str:
+def toml_of(columns: Sequence[Mapping[str, Any]], keep: Sequence[str], types: Mapping[str, str]) -> str:
     """Return a plan as TOML, of its columns as JSON values.
 
     Raises
@@ -330,11 +330,12 @@ def toml_of(columns: Sequence[Mapping[str, Any]], keep: Sequence[str]) -> str:
     require("writing a plan as TOML", ["tomli_w"], "tables")
     import tomli_w
 
-    return tomli_w.dumps({**({"keep": list(keep)} if keep else {}), "column": list(columns)})
+    stated = {**({"keep": list(keep)} if keep else {}), **({"types": dict(types)} if types else {})}
+    return tomli_w.dumps({**stated, "column": list(columns)})
 
 
-def columns_of_toml(text: str) -> tuple[list[Column], list[str]]:
-    """Return the columns and the kept names of a plan's TOML.
+def columns_of_toml(text: str) -> tuple[list[Column], list[str], dict[str, Any]]:
+    """Return the columns, the kept names and the stated types of a plan's TOML.
 
     Raises
     ------
@@ -343,18 +344,23 @@ def columns_of_toml(text: str) -> tuple[list[Column], list[str]]:
     """
     document = _loads(text)
     for name in document:
-        if name not in ("column", "keep"):
-            raise PlanError(f"line {_line(text, name)}: {name}: no such key; a plan has column and keep")
+        if name not in ("column", "keep", "types"):
+            raise PlanError(
+                f"line {_line(text, name)}: {name}: no such key; a plan has column, keep and types"
+            )
     keep = document.get("keep", [])
     if not (isinstance(keep, list) and all(isinstance(name, str) for name in keep)):
         raise PlanError(f"line {_line(text, 'keep')}: keep: must be a list of names")
+    types = document.get("types", {})
+    if not isinstance(types, dict):
+        raise PlanError(f"line {_line(text, 'types')}: types: must be a type for each name of a column")
     tables = document.get("column", [])
     if not isinstance(tables, list) or not tables:
         raise PlanError("line 1: a plan has one or more [[column]] tables")
     starts = [number for number, line in enumerate(text.splitlines(), 1) if _HEAD.match(line)]
     if len(starts) != len(tables):  # written in another form of TOML
         starts = [1] * len(tables)
-    return [_located(text, start, table) for start, table in zip(starts, tables, strict=True)], keep
+    return [_located(text, start, table) for start, table in zip(starts, tables, strict=True)], keep, types
 
 
 _HEAD = re.compile(r"\s*\[\[\s*column\s*\]\]")

@@ -49,6 +49,11 @@ class NumericColumns(ColumnCodec):
         settings.refuse_unless_numeric()
 
     @property
+    def numeric(self) -> tuple[str, ...]:
+        """The columns, all of which are numbers."""
+        return self.columns
+
+    @property
     def claim_unit(self) -> str:
         """Unit that the claimed epsilon covers."""
         return str(self.mechanism.guarantee.unit)

@@ -44,6 +44,16 @@ class Points(ColumnCodec, takes="points"):
         return low, high
 
     @property
+    def numeric(self) -> tuple[str, ...]:
+        """The column, which is a number."""
+        return self.columns
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The ends of the interval."""
+        return self.interval
+
+    @property
     def points(self) -> int:
         """Number of points."""
         mechanism = self.mechanism
