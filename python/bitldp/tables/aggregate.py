@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ import pyarrow as pa
 from bitldp.base.errors import DataError, PlanError
 from bitldp.tables import groups
 from bitldp.tables.codec import ColumnCodec
+from bitldp.tables.column import Column
 from bitldp.tables.frames import metadata_of, opened
 from bitldp.tables.groups import Group
 
@@ -25,6 +26,7 @@ _WITHOUT_TYPES = 1  # of keys, and without names of what was counted
 class _Plan(Protocol):
     """The part of `bitldp.tables.TablePlan` that counts depend on."""
 
+    columns: tuple[Column, ...]
     codecs: tuple[ColumnCodec, ...]
     keep: tuple[str, ...]
 
@@ -108,6 +110,12 @@ class Aggregate:
         if table.num_rows:
             self._counted.add(self._name if source is None else source)
         return self
+
+    def _answers(self, counts: Sequence[Any], level: float) -> Iterator[dict[str, Any]]:
+        """Yield the answers of the counts of one group."""
+        remaining = iter(counts)
+        for column in self.plan.columns:
+            yield from column.answers([next(remaining) for _ in column.codecs], level)
 
     def _unify(self, types: Sequence[pa.DataType]) -> None:
         """Take the types of further keys, or refuse what is no key of the same columns."""
@@ -258,10 +266,7 @@ class Aggregate:
         if not len(self):
             raise ValueError("estimate: nothing has been counted")
         rows = [
-            (group, row)
-            for group, counts in self._groups.items()
-            for codec, each in zip(self.plan.codecs, counts, strict=True)
-            for row in codec.answers(each, level)
+            (group, row) for group, counts in self._groups.items() for row in self._answers(counts, level)
         ]
         keys = {
             name: groups.array_of_keys([group[j] for group, _ in rows], self._types[j])

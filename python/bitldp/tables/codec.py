@@ -54,14 +54,20 @@ class Missing:
 
     Attributes
     ----------
-    policy : {"refuse", "category", "fill"}
-        Refused by its row; a category of its own, the last one; or a public value in its place.
+    policy : {"refuse", "category", "fill", "report"}
+        Refused by its row; a category of its own, the last one; a public value in its place; or that, beside
+        a report of whether there is a value.
     fill : float, str or None
         That public value.
     """
 
-    policy: Literal["refuse", "category", "fill"] = "refuse"
+    policy: Literal["refuse", "category", "fill", "report"] = "refuse"
     fill: Any = None
+
+    @property
+    def filled(self) -> bool:
+        """True if a public value takes the place of a missing one."""
+        return self.policy in ("fill", "report")
 
 
 def _as_in_a_plan(setting: str, value: str = "") -> str:
@@ -119,7 +125,7 @@ class ColumnSettings:
         missing = self.missing
         if missing.policy == "category":
             raise PlanError(
-                f"{self.title}: nulls='category' is for categories; numbers are refused or filled"
+                f"{self.title}: nulls='category' is for categories; numbers are refused, filled or reported"
             )
         number = isinstance(missing.fill, (int, float)) and not isinstance(missing.fill, bool)
         if missing.policy == "fill" and not (number and math.isfinite(float(missing.fill or 0))):
@@ -279,6 +285,18 @@ class ColumnCodec(ABC):
     def notes(self) -> tuple[str, ...]:
         """Sentences on how values change before they are randomized."""
         return ()
+
+    @property
+    def neutral(self) -> float | None:
+        """Number whose report has it for its mean; of use where a missing value must have a report."""
+        return None
+
+    @property
+    def filling(self) -> str | None:
+        """Note on the bias of answers where missing values count as a public one."""
+        if self.settings.missing.policy != "fill":
+            return None
+        return f"missing values count as {self.settings.missing.fill}: biased, as to those who answered"
 
     @property
     def caveat(self) -> str | None:
@@ -523,7 +541,7 @@ class ColumnCodec(ABC):
         level: float,
     ) -> Iterator[dict[str, Any]]:
         """Yield a mean for each column, or a share of one column for each label."""
-        note = self.caveat if what == "mean" else None
+        note = "; ".join(filter(None, [self.caveat if what == "mean" else None, self.filling])) or None
         try:
             estimate = counts.estimate()
             value, stderr = np.atleast_1d(estimate.value).ravel(), np.atleast_1d(estimate.stderr).ravel()

@@ -123,7 +123,7 @@ class TablePlan:
     @property
     def inputs(self) -> tuple[str, ...]:
         """The columns that mechanisms read."""
-        return tuple(name for codec in self.codecs for name in codec.columns)
+        return tuple(dict.fromkeys(name for codec in self.codecs for name in codec.columns))
 
     @cached_property
     def guarantee(self) -> Guarantee:

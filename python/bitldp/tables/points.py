@@ -108,6 +108,11 @@ class Points(ColumnCodec, takes="points"):
         return None if self._dithered else f"of the nearest of {self.points} points"
 
     @property
+    def neutral(self) -> float:
+        """The point in the middle, or next to it."""
+        return float(self._numbers[(self.points - 1) // 2])
+
+    @property
     def names(self) -> list[str]:
         """The column itself."""
         return list(self.columns)
