@@ -27,6 +27,7 @@ from bitldp.tables.engines import arrow_schema
 from bitldp.tables.frames import alike, opened
 from bitldp.tables.ids import SeenIds, ids_of
 from bitldp.tables.key import ReleaseKey
+from bitldp.tables.stream import StreamRelease, refuse_stream
 from bitldp.tables.types import checked_types, refuse_other, rounded, types_of
 
 __all__ = ["TablePlan", "TableRelease"]
@@ -420,9 +421,7 @@ class TableRelease:
         made: list[tuple[str, Any]] = []
         column = 0
         for number, codec in enumerate(self.plan.codecs):
-            x = codec.read(table, first_row)
-            x = x.astype(np.float64) if x.dtype == np.float32 else x  # one type, whatever the table's
-            x = rounded(x, codec, self.plan.types) if self.plan.types else x
+            x = self._input(codec, table, first_row)
             if moved is not None:
                 moved[number] += codec.outside(x)
             if key is None or ids is None:
@@ -445,10 +444,38 @@ class TableRelease:
     def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Release a stream of record batches: for Spark's ``mapInArrow`` and whatever works on streams."""
         self._repeatable("batches")
+        refuse_stream("batches")
         for batch in batches:
             released = self(batch)
             if released.num_rows:
                 yield released.replace_schema_metadata(None)
+
+    def stream(self, path: str | os.PathLike[str]) -> StreamRelease:
+        """Return the release of micro-batches, which keeps in a private file which records it has seen.
+
+        A record that comes late or again gets the report that it had; with other values it is refused, since
+        a second report costs epsilon again. Keep the file with the key.
+        """
+        self._repeatable("stream")
+        return StreamRelease(self, path)
+
+    def hash_key(self) -> bytes:
+        """Return the key of the hashes in a private file of this release."""
+        return self._derived("seen")
+
+    def encoded(self, table: pa.Table) -> tuple[NDArray[Any], list[NDArray[Any]]]:
+        """Return the ids of records, and what the mechanisms would take of them."""
+        self._check_types(table.schema)
+        ids = self._ids(table, 1)
+        if ids is None:
+            raise PlanError("record: this release has no ids of records")
+        return ids, [self._input(codec, table, 1) for codec in self.plan.codecs]
+
+    def _input(self, codec: ColumnCodec, table: pa.Table, first_row: int) -> NDArray[Any]:
+        """Return what a mechanism takes of a table, of one type whatever the table's."""
+        x = codec.read(table, first_row)
+        x = x.astype(np.float64) if x.dtype == np.float32 else x
+        return rounded(x, codec, self.plan.types) if self.plan.types else x
 
     def ddl(self, schema: Any) -> str:
         """Return the released columns as Spark declares them, of a Spark or Arrow schema."""
