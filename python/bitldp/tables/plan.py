@@ -89,7 +89,7 @@ class TablePlan:
             codec for column in self.columns for codec in column.codecs
         )
         _once([*(name for codec in self.codecs for name in codec.names), *self.keep], "is released twice")
-        self.types: dict[str, str] = checked_types(types or {}, self.codecs)
+        self.types: dict[str, str] = checked_types(types, self.codecs) if types else {}
 
     def typed(self, frame: Any, record: str | None = None) -> TablePlan:
         """Return the plan with the types of a table, which it then states: do so before a first release.

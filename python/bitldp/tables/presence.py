@@ -31,7 +31,7 @@ _SHARE = 1.0 / 3.0
 
 
 class Presence(ColumnCodec):
-    """Whether a column of numbers has a value, as a bit of randomized response in a column of its own."""
+    """Bit of randomized response on whether a column of numbers has a value, in a column of its own."""
 
     def _check(self) -> None:
         """Take what `with_presence` makes."""
@@ -48,7 +48,7 @@ class Presence(ColumnCodec):
 
     @property
     def public(self) -> dict[str, Any]:
-        """What the two codes say."""
+        """Meaning of the two codes."""
         return {"categories": ["missing", "present"]}
 
     def encode(self, batch: Batch, first_row: int) -> NDArray[np.uint32]:
