@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import secrets
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from bitldp.base.errors import PlanError
+from bitldp.base.errors import DataError, PlanError
+from bitldp.tables import groups
 from bitldp.tables.codec import ColumnCodec
+from bitldp.tables.column import Column
 from bitldp.tables.frames import metadata_of, opened
+from bitldp.tables.groups import Group
 
 __all__ = ["Aggregate"]
 
 _FORMAT = "bitldp.aggregate"
-_VERSION = 1
-Group = tuple[Any, ...]
+_VERSION = 2
+_WITHOUT_TYPES = 1  # of keys, and without names of what was counted
 
 
 class _Plan(Protocol):
     """The part of `bitldp.tables.TablePlan` that counts depend on."""
 
+    columns: tuple[Column, ...]
     codecs: tuple[ColumnCodec, ...]
     keep: tuple[str, ...]
 
@@ -32,7 +37,8 @@ class _Plan(Protocol):
 class Aggregate:
     """Integer counts of released tables; `TablePlan.aggregate` makes an empty one.
 
-    In any order of updates and merges the counts are the same, to the last digit.
+    In any order of updates and merges the counts are the same, to the last digit. What was counted has a
+    name, which is saved with the counts, so that nothing is merged twice.
 
     Attributes
     ----------
@@ -48,12 +54,16 @@ class Aggregate:
             if name not in plan.keep:
                 raise PlanError(f"group_by: {name!r} is no column that the plan keeps")
         self._groups: dict[Group, list[Any]] = {}
+        self._types: list[pa.DataType] = [pa.null()] * len(self.group_by)
+        self._texts = [False] * len(self.group_by)  # whether keys may be texts of another type
+        self._counted: set[str] = set()
+        self._name = secrets.token_hex(16)  # of all that this object counts and nobody named
 
     def __len__(self) -> int:
         """Return how many records were counted."""
         return sum(int(counts[0].n) for counts in self._groups.values())
 
-    def update(self, frame: Any, *, first_row: int = 1) -> Aggregate:
+    def update(self, frame: Any, *, first_row: int = 1, source: str | None = None) -> Aggregate:
         """Count a released table.
 
         Parameters
@@ -62,6 +72,9 @@ class Aggregate:
             As a release of the plan gave it, or read back from a file.
         first_row : int
             Number of its first row, for errors.
+        source : str, optional
+            Public name of the table, such as its file's: none of that name is counted again, here or in
+            what this is merged with.
 
         Returns
         -------
@@ -71,7 +84,7 @@ class Aggregate:
         Raises
         ------
         PlanError
-            For a table of another plan, or without its columns.
+            For a table of another plan, without its columns, or of a name that was counted before.
         DataError
             For a value that is no report of the plan. Nothing is counted then.
         """
@@ -79,25 +92,50 @@ class Aggregate:
         plan = metadata_of(frame).get(b"bitldp.plan")
         if plan is not None and plan != self.plan.digest.encode():
             raise PlanError("frame: was released by another plan")
+        if source is not None and source in self._counted:
+            raise PlanError(f"source: {source!r} was counted before")
         names = [*(name for codec in codecs for name in codec.names), *self.group_by]
         table, _ = opened(frame, names)
-        for group, rows in self._grouped(table):
-            collected = [codec.collect(rows, first_row) for codec in codecs]
-            fresh = [codec.counts() for codec in codecs]
-            for counts, (reports, form) in zip(fresh, collected, strict=True):
-                if rows.num_rows:
-                    counts.update(reports, **({} if form == "codes" else {"output": form}))
-            self._add(group, fresh)
+        types = [groups.key_type(name, table.schema.field(name).type) for name in self.group_by]
+        parts = groups.grouped(table, self.group_by) if self.group_by else [((), table)]
+        try:
+            fresh = [(group, [_counts(codec, rows, 1) for codec in codecs]) for group, rows in parts]
+        except DataError:
+            for codec in codecs:  # by the row of the table, and not of a group
+                _counts(codec, table, first_row)
+            raise
+        self._unify(types)
+        for group, counts in fresh:
+            self._add(group, counts)
+        if table.num_rows:
+            self._counted.add(self._name if source is None else source)
         return self
 
-    def _grouped(self, table: pa.Table) -> list[tuple[Group, pa.Table]]:
-        if not self.group_by:
-            return [((), table)]
-        keys = [table.column(name).to_pylist() for name in self.group_by]
-        rows_of: dict[Group, list[int]] = {}
-        for row, key in enumerate(zip(*keys, strict=True)):
-            rows_of.setdefault(key, []).append(row)
-        return [(key, table.take(rows)) for key, rows in rows_of.items()]
+    def _answers(self, counts: Sequence[Any], level: float) -> Iterator[dict[str, Any]]:
+        """Yield the answers of the counts of one group."""
+        remaining = iter(counts)
+        for column in self.plan.columns:
+            yield from column.answers([next(remaining) for _ in column.codecs], level)
+
+    def _unify(self, types: Sequence[pa.DataType]) -> None:
+        """Take the types of further keys, or refuse what is no key of the same columns."""
+        changed: dict[int, list[Any]] = {}
+        for j, (name, own, other) in enumerate(zip(self.group_by, self._types, types, strict=True)):
+            if other in (own, pa.null()) or own == pa.null():
+                continue
+            keys = groups.retyped([group[j] for group in self._groups], other) if self._texts[j] else None
+            if keys is None:
+                raise PlanError(f"group_by: column {name!r} holds {other}, where it held {own} before")
+            changed[j] = keys
+        for j, keys in changed.items():
+            self._groups = {
+                (*group[:j], key, *group[j + 1 :]): counts
+                for key, (group, counts) in zip(keys, self._groups.items(), strict=True)
+            }
+            self._texts[j] = False
+        self._types = [
+            own if other == pa.null() else other for own, other in zip(self._types, types, strict=True)
+        ]
 
     def _add(self, group: Group, counts: list[Any]) -> None:
         own = self._groups.setdefault(group, [codec.counts() for codec in self.plan.codecs])
@@ -110,32 +148,55 @@ class Aggregate:
         Raises
         ------
         PlanError, TypeError
-            For an aggregate of another plan or of other groups.
+            For an aggregate of another plan or of other groups, and for one that counts what was counted
+            here before. Nothing is added then.
         """
         if not isinstance(other, Aggregate):
             raise TypeError(f"other: must be an Aggregate, not {type(other).__name__}")
         if other.plan.digest != self.plan.digest or other.group_by != self.group_by:
             raise PlanError("other: is of another plan, or of other groups")
+        if other is self or self._counted & other._counted:
+            raise PlanError("other: counts what is counted here already; each part is merged once")
+        texts = [
+            text and mine != kind
+            for text, mine, kind in zip(other._texts, self._types, other._types, strict=True)
+        ]
+        if any(texts):  # the other's keys are the texts
+            other = Aggregate.from_json(other.to_json(), other.plan)
+            other._texts = texts
+            other._unify(self._types)
+        unknown = [text or mine == pa.null() for text, mine in zip(self._texts, self._types, strict=True)]
+        self._unify(other._types)
+        self._texts = [a and b for a, b in zip(unknown, other._texts, strict=True)]
         for group, counts in other._groups.items():
             self._add(group, counts)
+        self._counted |= other._counted
         return self
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether another has the same plan, groups and counts, whatever they were counted from."""
+        return isinstance(other, Aggregate) and self._document() == other._document()
+
+    __hash__ = None  # type: ignore[assignment]  # counts grow
+
+    def _document(self) -> dict[str, Any]:
+        """Return what was counted as JSON values, in an order of its own."""
+        counted = [
+            {"group": [groups.to_json(key) for key in group], "counts": [each.to_json() for each in counts]}
+            for group, counts in self._groups.items()
+        ]
+        return {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "plan": self.plan.digest,
+            "group_by": list(self.group_by),
+            "types": [str(each) for each in self._types],
+            "groups": sorted(counted, key=lambda each: json.dumps(each["group"])),
+        }
+
     def to_json(self) -> str:
-        """Return the counts as a JSON text."""
-        return json.dumps(
-            {
-                "format": _FORMAT,
-                "version": _VERSION,
-                "plan": self.plan.digest,
-                "group_by": list(self.group_by),
-                "groups": [
-                    {"group": list(group), "counts": [each.to_json() for each in counts]}
-                    for group, counts in self._groups.items()
-                ],
-            },
-            allow_nan=False,
-            default=str,
-        )
+        """Return the counts as a JSON text, with the types of keys and the names of what was counted."""
+        return json.dumps({**self._document(), "counted": sorted(self._counted)}, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str, plan: _Plan) -> Aggregate:
@@ -152,16 +213,34 @@ class Aggregate:
             raise PlanError("text: is no JSON") from None
         if not isinstance(document, dict) or document.get("format") != _FORMAT:
             raise PlanError(f"text: is no {_FORMAT} document")
-        if document.get("version") != _VERSION or document.get("plan") != plan.digest:
+        version = document.get("version")
+        if version not in (_VERSION, _WITHOUT_TYPES) or document.get("plan") != plan.digest:
             raise PlanError("text: is of another version, or of another plan")
         made = cls(plan, document.get("group_by", ()))
-        for group in document.get("groups", ()):
-            counts = [
-                type(codec.counts()).from_json(each, codec.counted)
-                for codec, each in zip(plan.codecs, group["counts"], strict=True)
-            ]
-            made._add(tuple(group["group"]), counts)
+        try:
+            made._restore(document, typed=version == _VERSION)
+        except (KeyError, ValueError, TypeError, AttributeError, OverflowError):
+            raise PlanError(f"text: is no {_FORMAT} document") from None
         return made
+
+    def _restore(self, document: dict[str, Any], *, typed: bool) -> None:
+        saved = document.get("groups", [])
+        columns = list(zip(*(each["group"] for each in saved), strict=True)) or [()] * len(self.group_by)
+        if typed:
+            self._types = [groups.read_type(each) for each in document["types"]]
+            self._counted = set(map(str, document["counted"]))
+        else:
+            self._types = [groups.inferred(keys) for keys in columns]
+            self._texts = [kind == pa.string() for kind in self._types]
+        if len(self._types) != len(self.group_by):
+            raise TypeError
+        for each in saved:
+            counts = [
+                type(codec.counts()).from_json(text, codec.counted)
+                for codec, text in zip(self.plan.codecs, each["counts"], strict=True)
+            ]
+            keys = zip(each["group"], self._types, strict=True)
+            self._add(tuple(groups.from_json(key, kind) for key, kind in keys), counts)
 
     def estimate(self, level: float = 0.95) -> pa.Table:
         """Return the answers, without bias: a mean for each column of numbers, a share for each category.
@@ -188,13 +267,26 @@ class Aggregate:
         if not len(self):
             raise ValueError("estimate: nothing has been counted")
         rows = [
-            dict(zip(self.group_by, group, strict=True)) | row
-            for group, counts in self._groups.items()
-            for codec, each in zip(self.plan.codecs, counts, strict=True)
-            for row in codec.answers(each, level)
+            (group, row) for group, counts in self._groups.items() for row in self._answers(counts, level)
         ]
-        names = (*self.group_by, *_FIELDS)
-        return pa.table({name: pa.array([row[name] for row in rows], _FIELDS.get(name)) for name in names})
+        keys = {
+            name: groups.array_of_keys([group[j] for group, _ in rows], self._types[j])
+            for j, name in enumerate(self.group_by)
+        }
+        answers = {name: pa.array([row[name] for _, row in rows], kind) for name, kind in _FIELDS.items()}
+        return pa.table({**keys, **answers})
+
+
+def _counts(codec: ColumnCodec, table: pa.Table, first_row: int) -> Any:
+    """Return counts of the reports of a table."""
+    reports, form = codec.collect(table, first_row)
+    counts = codec.counts()
+    if table.num_rows:
+        try:
+            counts.update(reports, **({} if form == "codes" else {"output": form}))
+        except (ValueError, TypeError) as error:  # in words of its own, which say where
+            raise DataError(f"column {', '.join(map(repr, codec.names[:3]))}: {error}") from None
+    return counts
 
 
 _FIELDS = {

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from bitldp import _core
 from bitldp.base.errors import DataError, PlanError
 from bitldp.tables.counts import Unestimated
+from bitldp.tables.frames import worded
 
 __all__ = [
     "DECODES",
@@ -53,14 +54,20 @@ class Missing:
 
     Attributes
     ----------
-    policy : {"refuse", "category", "fill"}
-        Refused by its row; a category of its own, the last one; or a public value in its place.
+    policy : {"refuse", "category", "fill", "report"}
+        Refused by its row; a category of its own, the last one; a public value in its place; or that, beside
+        a report of whether there is a value.
     fill : float, str or None
         That public value.
     """
 
-    policy: Literal["refuse", "category", "fill"] = "refuse"
+    policy: Literal["refuse", "category", "fill", "report"] = "refuse"
     fill: Any = None
+
+    @property
+    def filled(self) -> bool:
+        """True if a public value takes the place of a missing one."""
+        return self.policy in ("fill", "report")
 
 
 def _as_in_a_plan(setting: str, value: str = "") -> str:
@@ -118,7 +125,7 @@ class ColumnSettings:
         missing = self.missing
         if missing.policy == "category":
             raise PlanError(
-                f"{self.title}: nulls='category' is for categories; numbers are refused or filled"
+                f"{self.title}: nulls='category' is for categories; numbers are refused, filled or reported"
             )
         number = isinstance(missing.fill, (int, float)) and not isinstance(missing.fill, bool)
         if missing.policy == "fill" and not (number and math.isfinite(float(missing.fill or 0))):
@@ -259,9 +266,26 @@ class ColumnCodec(ABC):
         return {"categories": list(self.categories)}
 
     @property
+    def numeric(self) -> tuple[str, ...]:
+        """The columns of numbers, whose reports depend on their precision."""
+        return ()
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Sentences on how values change before they are randomized."""
         return ()
+
+    @property
+    def neutral(self) -> float | None:
+        """Number whose report has it for its mean; of use where a missing value must have a report."""
+        return None
+
+    @property
+    def filling(self) -> str | None:
+        """Note on the bias of answers where missing values count as a public one."""
+        if self.settings.missing.policy != "fill":
+            return None
+        return f"missing values count as {self.settings.missing.fill}: biased, as to those who answered"
 
     @property
     def caveat(self) -> str | None:
@@ -273,6 +297,11 @@ class ColumnCodec(ABC):
     @abstractmethod
     def encode(self, batch: Batch, first_row: int) -> NDArray[Any]:
         """Return the mechanism's input for a batch whose first row has the number `first_row`."""
+
+    def read(self, batch: Batch, first_row: int) -> NDArray[Any]:
+        """Return `encode` of a batch; what Arrow says of values it cannot convert is not shown."""
+        with worded(self.columns):
+            return self.encode(batch, first_row)
 
     def outside(self, x: NDArray[Any]) -> int:
         """Return how many numbers of an encoded batch are outside the range, and move to its ends."""
@@ -423,17 +452,14 @@ class ColumnCodec(ABC):
         DataError
             For a value that is no report; row and column are named.
         """
-        columns = []
         for name in self.names:
             if table.column_names.count(name) != 1:
                 raise PlanError(f"column {name!r}: is not there once among the released columns")
-            column = table.column(name)
-            if pa.types.is_dictionary(column.type):
-                column = column.cast(column.type.value_type)
-            columns.append(column)
-        if self.output == "values":
-            return self._from_values(columns, first_row), "codes"
-        return self._from_codes(np.stack(self._unsigned(columns, first_row), axis=1))
+        with worded(self.names):
+            columns = [plain_column(table.column(name)) for name in self.names]
+            if self.output == "values":
+                return self._from_values(columns, first_row), "codes"
+            return self._from_codes(np.stack(self._unsigned(columns, first_row), axis=1))
 
     def _from_values(self, columns: list[Any], first_row: int) -> Any:
         """Return the reports that written values stand for."""
@@ -504,7 +530,8 @@ class ColumnCodec(ABC):
         level: float,
     ) -> Iterator[dict[str, Any]]:
         """Yield a mean for each column, or a share of one column for each label."""
-        note, influence = self.caveat if what == "mean" else None, None
+        note = "; ".join(filter(None, [self.caveat if what == "mean" else None, self.filling])) or None
+        influence = None
         try:
             estimate = counts.estimate()
             value, stderr = np.atleast_1d(estimate.value).ravel(), np.atleast_1d(estimate.stderr).ravel()
@@ -538,7 +565,7 @@ def first_row_of(mask: Any) -> int:
 def plain_type(arrow_type: pa.DataType) -> pa.DataType:
     """Return the type that a dictionary-encoded or viewed column stands for."""
     if pa.types.is_dictionary(arrow_type):
-        return arrow_type.value_type
+        return plain_type(arrow_type.value_type)
     return pa.string() if str(arrow_type) == "string_view" else arrow_type
 
 

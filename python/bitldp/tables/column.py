@@ -7,7 +7,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Literal
@@ -24,10 +24,11 @@ from bitldp.record.categorical import LabelledAttributes
 from bitldp.tables import numbers, points, record  # noqa: F401  # kinds of columns, which register themselves
 from bitldp.tables.codec import KINDS, ColumnCodec, ColumnSettings, Missing
 from bitldp.tables.labels import text_of
+from bitldp.tables.presence import answers_of_present, with_presence
 
 __all__ = ["Column", "canonical_digest", "columns_of_toml", "toml_of"]
 
-_POLICIES = ("refuse", "category", "fill")
+_POLICIES = ("refuse", "category", "fill", "report")
 _FIELDS = ("categories", "interval", "nulls", "fill", "output", "label", "decode")
 _KEYS = ("mechanism", "parameters", "columns", *_FIELDS)
 _DEFAULTS: dict[str, Any] = dict.fromkeys(_FIELDS) | {"nulls": "refuse"}
@@ -57,9 +58,11 @@ class Column:
     interval : (float, float), optional
         For a mechanism of categories on a column of numbers: its categories are as many points of this
         interval, both ends among them, and each number counts as the nearest.
-    nulls : {"refuse", "category", "fill"}
+    nulls : {"refuse", "category", "fill", "report"}
         A missing value (null or NaN) is refused; is a category of its own, after all others (the mechanism
-        has one more then); or counts as the public value `fill`. It never passes through.
+        has one more then); counts as the public value `fill`, which biases what is known of those who
+        answered; or, of one column of numbers, is reported: a bit that says whether there is a value takes a
+        third of the mechanism's epsilon. It never passes through.
     fill : float or str, optional
         With ``nulls="fill"``: what a missing value counts as.
     output : {"values", "codes", "bits"}, optional
@@ -89,7 +92,7 @@ class Column:
     columns: Sequence[str]
     categories: Sequence[Any] | None = None  # of a record, lists of them
     interval: tuple[float, float] | None = None
-    nulls: Literal["refuse", "category", "fill"] = "refuse"
+    nulls: Literal["refuse", "category", "fill", "report"] = "refuse"
     fill: float | str | None = None
     output: Literal["values", "codes", "bits"] | None = None
     label: str | None = None
@@ -145,7 +148,10 @@ class Column:
                 raise PlanError(
                     f"label: {type(mechanism).__name__} has none; give the column a mechanism of its own"
                 )
-            return (self._codec(_without_labels(mechanism), self.settings(mechanism)),)
+            settings = self.settings(mechanism)
+            if self.nulls == "report":
+                return with_presence(self._codec, mechanism, settings)
+            return (self._codec(_without_labels(mechanism), settings),)
         if self.label is None:
             raise PlanError(f"{type(mechanism).__name__}: name its label's column by label=")
         features, label = mechanism._members  # features, and a label
@@ -162,6 +168,14 @@ class Column:
         if takes not in KINDS:
             raise PlanError(f"{type(mechanism).__name__}: takes no columns of a table")
         return KINDS[takes](mechanism, settings)
+
+    def answers(self, counts: Sequence[Any], level: float) -> Iterator[dict[str, Any]]:
+        """Yield the answers that counts give, one accumulator for each of `codecs`."""
+        if self.nulls == "report":
+            yield from answers_of_present(self.codecs, counts, level)
+            return
+        for codec, each in zip(self.codecs, counts, strict=True):
+            yield from codec.answers(each, level)
 
     def __repr__(self) -> str:
         """Return the mechanism and the names of its columns."""
@@ -327,7 +341,7 @@ def _parameter(value: Any) -> Any:
 # -- plans as TOML
 
 
-def toml_of(columns: Sequence[Mapping[str, Any]], keep: Sequence[str]) -> str:
+def toml_of(columns: Sequence[Mapping[str, Any]], keep: Sequence[str], types: Mapping[str, str]) -> str:
     """Return a plan as TOML, of its columns as JSON values.
 
     Raises
@@ -338,11 +352,12 @@ def toml_of(columns: Sequence[Mapping[str, Any]], keep: Sequence[str]) -> str:
     require("writing a plan as TOML", ["tomli_w"], "tables")
     import tomli_w
 
-    return tomli_w.dumps({**({"keep": list(keep)} if keep else {}), "column": list(columns)})
+    stated = {**({"keep": list(keep)} if keep else {}), **({"types": dict(types)} if types else {})}
+    return tomli_w.dumps({**stated, "column": list(columns)})
 
 
-def columns_of_toml(text: str) -> tuple[list[Column], list[str]]:
-    """Return the columns and the kept names of a plan's TOML.
+def columns_of_toml(text: str) -> tuple[list[Column], list[str], dict[str, Any]]:
+    """Return the columns, the kept names and the stated types of a plan's TOML.
 
     Raises
     ------
@@ -351,18 +366,23 @@ def columns_of_toml(text: str) -> tuple[list[Column], list[str]]:
     """
     document = _loads(text)
     for name in document:
-        if name not in ("column", "keep"):
-            raise PlanError(f"line {_line(text, name)}: {name}: no such key; a plan has column and keep")
+        if name not in ("column", "keep", "types"):
+            raise PlanError(
+                f"line {_line(text, name)}: {name}: no such key; a plan has column, keep and types"
+            )
     keep = document.get("keep", [])
     if not (isinstance(keep, list) and all(isinstance(name, str) for name in keep)):
         raise PlanError(f"line {_line(text, 'keep')}: keep: must be a list of names")
+    types = document.get("types", {})
+    if not isinstance(types, dict):
+        raise PlanError(f"line {_line(text, 'types')}: types: must be a type for each name of a column")
     tables = document.get("column", [])
     if not isinstance(tables, list) or not tables:
         raise PlanError("line 1: a plan has one or more [[column]] tables")
     starts = [number for number, line in enumerate(text.splitlines(), 1) if _HEAD.match(line)]
     if len(starts) != len(tables):  # written in another form of TOML
         starts = [1] * len(tables)
-    return [_located(text, start, table) for start, table in zip(starts, tables, strict=True)], keep
+    return [_located(text, start, table) for start, table in zip(starts, tables, strict=True)], keep, types
 
 
 _HEAD = re.compile(r"\s*\[\[\s*column\s*\]\]")

@@ -9,7 +9,17 @@ import pyarrow as pa
 
 from bitldp.base.errors import require
 
-__all__ = ["duckdb_relation", "spark_ddl"]
+__all__ = ["arrow_schema", "duckdb_relation", "spark_ddl"]
+
+
+def arrow_schema(schema: Any) -> pa.Schema:
+    """Return the Arrow schema of a Spark schema; one of Arrow as it is."""
+    if isinstance(schema, pa.Schema):
+        return schema
+    require("Spark", ["pyspark"], "spark")
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(schema)
 
 
 def spark_ddl(release: Any, schema: Any) -> str:
@@ -22,12 +32,11 @@ def spark_ddl(release: Any, schema: Any) -> str:
         Of the table that is released.
     """
     require("Spark", ["pyspark"], "spark")
-    from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+    from pyspark.sql.pandas.types import from_arrow_type
 
-    arrow = schema if isinstance(schema, pa.Schema) else to_arrow_schema(schema)
     return ", ".join(
         f"`{field.name.replace('`', '``')}` {from_arrow_type(field.type).simpleString()}"
-        for field in release.schema(arrow)
+        for field in release.schema(arrow_schema(schema))
     )
 
 

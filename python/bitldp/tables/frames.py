@@ -1,16 +1,21 @@
-"""Frames of Arrow, pandas and polars to Arrow tables, and released tables back to the same kind."""
+"""The gate for foreign data: frames to checked Arrow tables, and released tables back to the same kind.
+
+Only the columns that are asked for are looked at, one by one. What a library says of a value that it cannot
+read quotes the value, so that its errors end here.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 
-from bitldp.base.errors import PlanError
+from bitldp.base.errors import DataError, PlanError
 
-__all__ = ["alike", "metadata_of", "opened"]
+__all__ = ["alike", "checked", "metadata_of", "opened", "worded"]
 
 Back = Callable[[pa.Table, Sequence[str]], Any]
 
@@ -38,23 +43,92 @@ def opened(frame: Any, columns: Sequence[str]) -> tuple[pa.Table, Back]:
     PlanError
         For a column that the frame does not have once.
     """
-    if isinstance(frame, pa.RecordBatch):
-        return _chosen(pa.Table.from_batches([frame]), columns), _batch
-    if isinstance(frame, pa.Table):
-        return _chosen(frame, columns), lambda table, kept: table
+    if isinstance(frame, (pa.Table, pa.RecordBatch)):
+        _refuse_absent(frame.schema.names, columns)
+        chosen = frame.select(list(columns))
+        if isinstance(chosen, pa.Table):
+            return checked(chosen), lambda table, kept: table
+        return checked(pa.Table.from_batches([chosen])), _batch
     library = type(frame).__module__.partition(".")[0]
     if library == "pandas" and hasattr(frame, "columns"):
-        _refuse_absent([str(name) for name in frame.columns], columns)
-        table = pa.Table.from_pandas(frame[list(columns)], preserve_index=False)
-        return table.replace_schema_metadata(None), lambda made, kept: _pandas(made, kept, frame)
+        names = [str(name) for name in frame.columns]
+        _refuse_absent(names, columns)
+        series = {name: frame.iloc[:, names.index(name)] for name in columns}
+        return _converted(series), lambda made, kept: _pandas(made, series, kept, frame)
     if library == "polars" and hasattr(frame, "to_arrow"):
         _refuse_absent(frame.columns, columns)
-        return frame.select(list(columns)).to_arrow(), lambda made, kept: _polars(made, kept, frame)
+        return _converted({name: frame.get_column(name) for name in columns}), lambda made, kept: _polars(
+            made, kept, frame
+        )
     if isinstance(frame, Mapping):
-        return _chosen(pa.table(dict(frame)), columns), lambda table, kept: _arrays(table)
+        _refuse_absent(list(frame), columns)
+        return _converted({name: frame[name] for name in columns}), lambda table, kept: _arrays(table)
     raise TypeError(
         f"frame: must be a table of Arrow, pandas or polars, or a dict of arrays, not {type(frame).__name__}"
     )
+
+
+def checked(table: pa.Table) -> pa.Table:
+    """Return a table after a look at all its bytes: whoever computes with it follows what they say.
+
+    Raises
+    ------
+    DataError
+        For a column whose bytes do not fit its type, such as a text that ends beyond its buffer or is no
+        UTF-8.
+    """
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        try:
+            column.validate(full=True)
+        except pa.ArrowException:
+            raise DataError(f"column {name!r}: its data are damaged, or no {column.type}") from None
+    return table
+
+
+@contextmanager
+def worded(columns: Sequence[str]) -> Iterator[None]:
+    """Say an error of Arrow about some columns without the values that it quotes.
+
+    Raises
+    ------
+    DataError
+        In place of any error of Arrow.
+    """
+    try:
+        yield
+    except (pa.ArrowException, UnicodeError, OverflowError):
+        named = ", ".join(map(repr, columns[:3]))
+        raise DataError(f"column {named}: holds values that the plan's mechanism cannot read") from None
+
+
+def _converted(columns: Mapping[str, Any]) -> pa.Table:
+    """Return columns of another library, or of nobody's, as a checked table."""
+    arrays: dict[str, Any] = {}
+    for name, values in columns.items():
+        if isinstance(values, (str, bytes)):
+            raise DataError(f"column {name!r}: must be an array, not one text")
+        try:
+            arrays[name] = values.to_arrow() if hasattr(values, "to_arrow") else _array(values)
+        except (KeyboardInterrupt, SystemExit, MemoryError):
+            raise
+        except BaseException:  # of any library, and polars panics: its words quote what it could not read
+            raise DataError(
+                f"column {name!r}: must be an array of one type: numbers, text, bytes, booleans or dates"
+            ) from None
+        first = next(iter(arrays))
+        if len(arrays[name]) != len(arrays[first]):
+            raise DataError(f"column {name!r}: is not as long as column {first!r}")
+    return checked(pa.table(arrays))
+
+
+def _array(values: Any) -> Any:
+    own = isinstance(values, (pa.Array, pa.ChunkedArray))
+    return values if own else pa.array(values, from_pandas=_is_pandas(values))
+
+
+def _is_pandas(values: Any) -> bool:
+    """Return whether NaN is a missing value of its library."""
+    return type(values).__module__.partition(".")[0] == "pandas"
 
 
 def alike(table: pa.Table, frame: Any) -> Any:
@@ -87,21 +161,16 @@ def _refuse_absent(names: Sequence[str], columns: Sequence[str]) -> None:
             raise PlanError(f"column {name!r}: the table {problem}")
 
 
-def _chosen(table: pa.Table, columns: Sequence[str]) -> pa.Table:
-    _refuse_absent(table.column_names, columns)
-    return table.select(list(columns))
-
-
 def _batch(table: pa.Table, kept: Sequence[str]) -> pa.RecordBatch:
     batches = table.combine_chunks().to_batches()
     return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
 
 
-def _pandas(table: pa.Table, kept: Sequence[str], frame: Any) -> Any:
+def _pandas(table: pa.Table, series: Mapping[str, Any], kept: Sequence[str], frame: Any) -> Any:
     made = table.to_pandas()
     made.index = frame.index
     for name in kept:  # of the dtype that they have
-        made[name] = frame[name]
+        made[name] = series[name]
     made.attrs |= {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
     return made
 

@@ -12,11 +12,15 @@ from numpy.typing import NDArray
 from bitldp._core import text_digests
 from bitldp.base.errors import DataError, PlanError
 from bitldp.release.keyed import repeated
+from bitldp.tables.codec import plain_column
+from bitldp.tables.frames import worded
 
 __all__ = ["SeenIds", "ids_of"]
 
 
-def ids_of(column: Any, name: str, first_row: int, threads: int | None = None) -> NDArray[Any]:
+def ids_of(
+    column: Any, name: str, first_row: int, threads: int | None = None, *, typed: bool = False
+) -> NDArray[Any]:
     """Return a column of ids as the core takes them.
 
     Parameters
@@ -28,11 +32,13 @@ def ids_of(column: Any, name: str, first_row: int, threads: int | None = None) -
     first_row : int
         Number of its first row, for errors.
     threads : int, optional
+    typed : bool
+        Whether the plan states the ids' type: then -1 and 2**64 - 1 are two ids, as integers of any width.
 
     Returns
     -------
     ndarray
-        Of uint64, or SHA-256 digests: uint8 of shape (n, 32).
+        Of uint64, or uint8 of shape (n, 32): SHA-256 digests, and integers of a stated type.
 
     Raises
     ------
@@ -41,8 +47,8 @@ def ids_of(column: Any, name: str, first_row: int, threads: int | None = None) -
     PlanError
         For a column of another type.
     """
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    with worded([name]):
+        column = plain_column(column)
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if column.null_count:
@@ -52,6 +58,8 @@ def ids_of(column: Any, name: str, first_row: int, threads: int | None = None) -
     if pa.types.is_integer(kind):
         signed = column.to_numpy()
         ids: NDArray[Any] = signed.astype(np.uint64 if signed.dtype.kind == "u" else np.int64).view(np.uint64)
+        if typed:
+            ids = _wide(ids, large=signed.dtype.kind == "u")
     elif (
         pa.types.is_string(kind)
         or pa.types.is_large_string(kind)
@@ -65,6 +73,19 @@ def ids_of(column: Any, name: str, first_row: int, threads: int | None = None) -
         where = f"row {first_row + int(twice[0])}, column {name!r}"
         raise DataError(f"{where}: an id that came up before; every record has its own")
     return ids
+
+
+def _wide(words: NDArray[np.uint64], *, large: bool) -> NDArray[np.uint8]:
+    """Return integers as 32 bytes each: those of 2**63 or more, where there are such, are no negative ones.
+
+    The first eight bytes tell them apart, too, but for chance; `SeenIds` looks at these.
+    """
+    rows = np.zeros((len(words), 4), "<u8")
+    rows[:, 0] = words
+    if large and bool((beyond := words >> np.uint64(63) == 1).any()):
+        rows[beyond, 0] = (words[beyond] ^ words[beyond] >> np.uint64(31)) * np.uint64(0x9E3779B97F4A7C15)
+        rows[beyond, 1], rows[beyond, 2] = words[beyond], 1
+    return rows.view(np.uint8)
 
 
 def _digests(texts: Any, threads: int | None) -> NDArray[np.uint8]:

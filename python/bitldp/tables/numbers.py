@@ -27,6 +27,7 @@ __all__ = [
     "Numbers",
     "NumericColumns",
     "Reals",
+    "is_missing",
     "numbers_of",
     "refuse_outside",
     "unbiased_or_reported",
@@ -47,6 +48,11 @@ class NumericColumns(ColumnCodec):
         if settings.categories is not None:
             raise PlanError(f"{settings.title}: categories: {settings.mechanism} takes numbers")
         settings.refuse_unless_numeric()
+
+    @property
+    def numeric(self) -> tuple[str, ...]:
+        """The columns, all of which are numbers."""
+        return self.columns
 
     def encode(self, batch: Batch, first_row: int) -> NDArray[Any]:
         """Return (n, r) floats, float32 where the file holds no wider type."""
@@ -96,6 +102,11 @@ class Numbers(NumericColumns, takes="numbers"):
             f"numbers are cut to {-codec.limit:g} .. {codec.limit:g} and to multiples of {codec.step:g} "
             "before they are randomized; --bits and --integer-bits change that",
         )
+
+    @property
+    def neutral(self) -> float:
+        """The word of zeros."""
+        return 0.0
 
     @property
     def caveat(self) -> str:
@@ -168,6 +179,11 @@ class Reals(NumericColumns, takes="reals"):
         if not self.mechanism.clip:
             refuse_outside(numbers, self.interval, self.columns, first_row)
         return numbers
+
+    @property
+    def neutral(self) -> float:
+        """The middle of the interval."""
+        return float(np.float32(sum(self.interval) / 2.0))
 
     @property
     def released(self) -> int:
@@ -332,22 +348,29 @@ def _matrix(table: pa.Table, columns: Sequence[str], first_row: int, missing: Mi
             column = column.cast(pa.int32())
         elif not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
             raise PlanError(f"column {name!r} holds {column.type}: this mechanism takes numbers")
-        if missing.policy == "fill":
+        if missing.filled:
+            if column.type not in (pa.float32(), pa.float64()):  # which hold every number to fill in
+                column = column.cast(pa.float64(), safe=False)
             column = pc.fill_null(column, pa.scalar(missing.fill, column.type))
         refuse_null(column, name, first_row)
         matrix[:, j] = column.to_numpy()
-    if missing.policy == "fill":
+    if missing.filled:
         matrix[np.isnan(matrix)] = missing.fill
     return matrix
 
 
+def is_missing(column: Any) -> Any:
+    """Return where a column of numbers has none: a null, NaN, or a text of a text file that says so."""
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
+    texts = pc.utf8_lower(pc.utf8_trim_whitespace(column))
+    return pc.fill_null(pc.is_in(texts, value_set=pa.array(MISSING_TEXTS, column.type)), True)
+
+
 def _parse(column: pa.ChunkedArray, name: str, first_row: int, missing: Missing) -> pa.ChunkedArray:
     """Read text as numbers; the first text that is none is refused by its row."""
-    if missing.policy == "fill":  # in a text file "no value" is a text, too
-        empty = pc.is_in(
-            pc.utf8_lower(pc.utf8_trim_whitespace(column)), value_set=pa.array(MISSING_TEXTS, column.type)
-        )
-        column = pc.if_else(pc.fill_null(empty, True), pa.scalar(None, column.type), column)
+    if missing.filled:
+        column = pc.if_else(is_missing(column), pa.scalar(None, column.type), column)
     else:
         refuse_null(column, name, first_row)
     try:

@@ -7,7 +7,7 @@ import hmac
 import json
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,12 @@ from bitldp.privacy import Guarantee, added
 from bitldp.tables.aggregate import Aggregate
 from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.column import Column, canonical_digest, columns_of_toml, toml_of
+from bitldp.tables.engines import arrow_schema
 from bitldp.tables.frames import alike, opened
 from bitldp.tables.ids import SeenIds, ids_of
 from bitldp.tables.key import ReleaseKey
+from bitldp.tables.stream import StreamRelease, refuse_stream
+from bitldp.tables.types import checked_types, refuse_other, rounded, types_of
 
 __all__ = ["TablePlan", "TableRelease"]
 
@@ -42,11 +45,15 @@ class TablePlan:
         Columns that are released through mechanisms. A column that is named nowhere does not leave.
     keep : sequence of str
         Columns that leave as they are, without any privacy.
+    types : mapping of str, optional
+        Type of each column that is released, and of the records' ids: "integer", "float32", "float64",
+        "boolean", "date", "text" or "bytes". A table of other types is refused; numbers are taken in single
+        precision where the type is "float32". `typed` states the types of a first table.
 
     Raises
     ------
     PlanError
-        For a column that is named twice, or two released columns of one name.
+        For a column that is named twice, two released columns of one name, or types of some columns alone.
 
     Examples
     --------
@@ -67,7 +74,9 @@ class TablePlan:
     ['height', 'city', 'survey']
     """
 
-    def __init__(self, columns: Sequence[Column], keep: Sequence[str] = ()) -> None:
+    def __init__(
+        self, columns: Sequence[Column], keep: Sequence[str] = (), types: Mapping[str, str] | None = None
+    ) -> None:
         self.columns: tuple[Column, ...] = tuple(columns)
         self.keep: tuple[str, ...] = (keep,) if isinstance(keep, str) else tuple(keep)
         if not self.columns or not all(isinstance(column, Column) for column in self.columns):
@@ -80,11 +89,42 @@ class TablePlan:
             codec for column in self.columns for codec in column.codecs
         )
         _once([*(name for codec in self.codecs for name in codec.names), *self.keep], "is released twice")
+        self.types: dict[str, str] = checked_types(types, self.codecs) if types else {}
+
+    def typed(self, frame: Any, record: str | None = None) -> TablePlan:
+        """Return the plan with the types of a table, which it then states: do so before a first release.
+
+        Parameters
+        ----------
+        frame : pyarrow.Schema, pyspark.sql.types.StructType, or a frame as a release takes it
+            Its types alone count.
+        record : str, optional
+            Column of the records' ids.
+
+        Raises
+        ------
+        PlanError
+            For a table without the columns, with a column of no type yet, or of one that no plan states.
+        """
+        wanted = (*self.inputs, *(() if record is None else (record,)))
+        if isinstance(frame, pa.Schema) or hasattr(frame, "jsonValue"):
+            frame = arrow_schema(frame).empty_table()
+        table, _ = opened(frame, list(dict.fromkeys(wanted)))
+        types = types_of(table.schema, self.codecs, record)
+        for name, kind in types.items():
+            if not kind:
+                raise PlanError(f"column {name!r}: has no values that would show its type")
+        return TablePlan(self.columns, self.keep, types)
 
     @property
     def reads(self) -> tuple[str, ...]:
         """The columns that a table must have."""
-        return (*(name for codec in self.codecs for name in codec.columns), *self.keep)
+        return (*self.inputs, *self.keep)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns that mechanisms read."""
+        return tuple(dict.fromkeys(name for codec in self.codecs for name in codec.columns))
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -141,7 +181,8 @@ class TablePlan:
 
     def fingerprint(self) -> dict[str, Any]:
         """Return the plan as JSON values, parameters under their lasting names."""
-        return {"column": [column.to_document() for column in self.columns], "keep": list(self.keep)}
+        types = {"types": dict(self.types)} if self.types else {}
+        return {"column": [column.to_document() for column in self.columns], "keep": list(self.keep), **types}
 
     @cached_property
     def digest(self) -> str:
@@ -170,16 +211,16 @@ class TablePlan:
     @classmethod
     def from_document(cls, document: Any) -> TablePlan:
         """Return the plan of JSON values, as `fingerprint` gives them."""
-        if not isinstance(document, dict) or set(document) - {"column", "keep"}:
-            raise PlanError("plan: must have column and keep, and nothing else")
+        if not isinstance(document, dict) or set(document) - {"column", "keep", "types"}:
+            raise PlanError("plan: must have column, keep and types, and nothing else")
         columns, keep = document.get("column"), document.get("keep", [])
         if not isinstance(columns, list) or not isinstance(keep, list):
             raise PlanError("plan: column and keep must be lists")
-        return cls([Column.from_document(each) for each in columns], keep)
+        return cls([Column.from_document(each) for each in columns], keep, document.get("types"))
 
     def to_toml(self) -> str:
         """Return the plan as a TOML text, for a file that people read."""
-        return toml_of([column.to_document(named=True) for column in self.columns], self.keep)
+        return toml_of([column.to_document(named=True) for column in self.columns], self.keep, self.types)
 
     @classmethod
     def from_toml(cls, text: str) -> TablePlan:
@@ -190,8 +231,7 @@ class TablePlan:
         PlanError
             For a text that is none; the message begins with the line that is wrong.
         """
-        columns, keep = columns_of_toml(text)
-        return cls(columns, keep)
+        return cls(*columns_of_toml(text))
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> TablePlan:
@@ -206,7 +246,9 @@ class TablePlan:
         file.write_text(self.to_json() if file.suffix == ".json" else self.to_toml(), encoding="utf-8")
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TablePlan) and (self.columns, self.keep) == (other.columns, other.keep)
+        return isinstance(other, TablePlan) and (self.columns, self.keep, self.types) == (
+            *(other.columns, other.keep, other.types),
+        )
 
     def __hash__(self) -> int:
         return hash((tuple(column.columns for column in self.columns), self.keep))
@@ -214,7 +256,8 @@ class TablePlan:
     def __repr__(self) -> str:
         """Return the columns, a line each."""
         lines = "".join(f"\n    {column!r}," for column in self.columns)
-        return f"TablePlan([{lines}\n], keep={list(self.keep)!r})"
+        types = f", types={self.types!r}" if self.types else ""
+        return f"TablePlan([{lines}\n], keep={list(self.keep)!r}{types})"
 
 
 class TableRelease:
@@ -250,8 +293,13 @@ class TableRelease:
             raise TypeError(f"snapshot: must be a str, not {type(snapshot).__name__}")
         if key is None and snapshot:
             raise PlanError("snapshot: is for a release with a key; without one every evaluation is its own")
+        if plan.types and record is not None and record not in plan.types:
+            raise PlanError(
+                f"record: the plan states types, and none of {record!r}; plan.typed states it, too"
+            )
         self.plan, self.record, self.snapshot, self.threads = plan, record, snapshot, threads
         self._key = key
+        self._shown: dict[str, str] = {}  # types of the first table, where the plan states none
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take one thread where nothing else was asked for: this is a worker's."""
@@ -316,6 +364,7 @@ class TableRelease:
             comes up twice: by row and column, never by the value. Nothing is released then.
         """
         table, back = opened(frame, self.reads)
+        self._check_types(table.schema)
         ids = self._ids(table, 1)
         pieces = [
             self._released(
@@ -338,6 +387,7 @@ class TableRelease:
         In `moved`, one for each part, the numbers are counted that lie outside its interval; `seen` is given
         the ids, to look for those of other pieces.
         """
+        self._check_types(table.schema)
         ids = self._ids(table, first_row)
         if seen is not None and ids is not None:
             seen.add(ids)
@@ -346,7 +396,22 @@ class TableRelease:
     def _ids(self, table: pa.Table, first_row: int) -> NDArray[Any] | None:
         if self.record is None:
             return None
-        return ids_of(table.column(self.record), self.record, first_row, self.threads)
+        typed = bool(self.plan.types)
+        return ids_of(table.column(self.record), self.record, first_row, self.threads, typed=typed)
+
+    def _check_types(self, schema: pa.Schema, *, ids_alone: bool = False) -> None:
+        """Refuse a table of other types than the plan states, or than the first one that this release saw.
+
+        Fresh reports of a plan without types are of any.
+        """
+        codecs = () if ids_alone else self.plan.codecs
+        if self.plan.types:
+            found = types_of(schema, codecs, self.record)
+            refuse_other(self.plan.types, found, self.record, "the plan states")
+        elif self._key is not None:
+            found = types_of(schema, codecs, self.record, exact=True)
+            refuse_other(self._shown, found, self.record, "the first table held")
+            self._shown |= {name: kind for name, kind in found.items() if kind}
 
     def _released(
         self, table: pa.Table, first_row: int, ids: NDArray[Any] | None, moved: list[int] | None = None
@@ -356,8 +421,7 @@ class TableRelease:
         made: list[tuple[str, Any]] = []
         column = 0
         for number, codec in enumerate(self.plan.codecs):
-            x = codec.encode(table, first_row)
-            x = x.astype(np.float64) if x.dtype == np.float32 else x  # one type, whatever the table's
+            x = self._input(codec, table, first_row)
             if moved is not None:
                 moved[number] += codec.outside(x)
             if key is None or ids is None:
@@ -380,10 +444,38 @@ class TableRelease:
     def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Release a stream of record batches: for Spark's ``mapInArrow`` and whatever works on streams."""
         self._repeatable("batches")
+        refuse_stream("batches")
         for batch in batches:
             released = self(batch)
             if released.num_rows:
                 yield released.replace_schema_metadata(None)
+
+    def stream(self, path: str | os.PathLike[str]) -> StreamRelease:
+        """Return the release of micro-batches, which keeps in a private file which records it has seen.
+
+        A record that comes late or again gets the report that it had; with other values it is refused, since
+        a second report costs epsilon again. Keep the file with the key.
+        """
+        self._repeatable("stream")
+        return StreamRelease(self, path)
+
+    def hash_key(self) -> bytes:
+        """Return the key of the hashes in a private file of this release."""
+        return self._derived("seen")
+
+    def encoded(self, table: pa.Table) -> tuple[NDArray[Any], list[NDArray[Any]]]:
+        """Return the ids of records, and what the mechanisms would take of them."""
+        self._check_types(table.schema)
+        ids = self._ids(table, 1)
+        if ids is None:
+            raise PlanError("record: this release has no ids of records")
+        return ids, [self._input(codec, table, 1) for codec in self.plan.codecs]
+
+    def _input(self, codec: ColumnCodec, table: pa.Table, first_row: int) -> NDArray[Any]:
+        """Return what a mechanism takes of a table, of one type whatever the table's."""
+        x = codec.read(table, first_row)
+        x = x.astype(np.float64) if x.dtype == np.float32 else x
+        return rounded(x, codec, self.plan.types) if self.plan.types else x
 
     def ddl(self, schema: Any) -> str:
         """Return the released columns as Spark declares them, of a Spark or Arrow schema."""
@@ -461,8 +553,10 @@ class TableRelease:
         if self.record is None:
             raise PlanError("record: this release has no ids of records")
         table, _ = opened(frame, [self.record])
+        self._check_types(table.schema, ids_alone=True)
         seen = SeenIds(self.record)
-        seen.add(ids_of(table.column(self.record), self.record, 1, self.threads))
+        if (ids := self._ids(table, 1)) is not None:
+            seen.add(ids)
         return seen
 
     def charge(self, ledger: Ledger, *, data: str = "") -> Entry | None:
@@ -488,16 +582,30 @@ class TableRelease:
         BudgetExceededError
             If it costs more than remains.
         """
-        note = f"release {self.id}"
+        note, types = f"release {self.id}", self._types_digest
         for entry in ledger.entries:
-            if entry.note.partition(" data ")[0] == note:
-                before = entry.note.partition(" data ")[2]
-                if data and before and data != before:
-                    raise PlanError(
-                        "snapshot: this release was made of other data; data that changed is another snapshot"
-                    )
-                return None
+            head, _, before = entry.note.partition(" data ")
+            name, _, shown = head.partition(" types ")
+            if name != note:
+                continue
+            if data and before and data != before:
+                raise PlanError(
+                    "snapshot: this release was made of other data; data that changed is another snapshot"
+                )
+            if types and shown and types != shown:
+                raise PlanError(
+                    "types: this release was made of a table of other types; plan.typed states them"
+                )
+            return None
+        note = f"{note} types {types}" if types else note
         return ledger.charge(self.guarantee, note=f"{note} data {data}" if data else note)
+
+    @property
+    def _types_digest(self) -> str:
+        """Digest of the types of the first table; empty where the plan states them, or not all are known."""
+        if self.plan.types or set(self._shown) != {*self.plan.inputs, self.record}:
+            return ""
+        return canonical_digest(self._shown)[:16]
 
     def digest(self, blocks: Iterable[bytes]) -> str:
         """Return a digest of some bytes that tells nothing about them without the key: HMAC-SHA256."""

@@ -55,6 +55,16 @@ class Points(ColumnCodec, takes="points"):
         return law
 
     @property
+    def numeric(self) -> tuple[str, ...]:
+        """The column, which is a number."""
+        return self.columns
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The ends of the interval."""
+        return self.interval
+
+    @property
     def points(self) -> int:
         """Number of points."""
         mechanism = self.mechanism
@@ -107,6 +117,11 @@ class Points(ColumnCodec, takes="points"):
     def caveat(self) -> str | None:
         """The points that numbers are put on, where that moves a mean."""
         return None if self._dithered else f"of the nearest of {self.points} points"
+
+    @property
+    def neutral(self) -> float:
+        """The point in the middle, or next to it."""
+        return float(self._numbers[(self.points - 1) // 2])
 
     @property
     def names(self) -> list[str]:

@@ -53,6 +53,16 @@ class Record(ColumnCodec, takes="record"):
         """The columns of numbers."""
         return self.columns[: len(self.columns) - len(self._sizes)]
 
+    @property
+    def numeric(self) -> tuple[str, ...]:
+        """The columns of numbers."""
+        return self.numbers
+
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """The range of the numbers, where there are any."""
+        return self.mechanism.interval if self.numbers else None
+
     @cached_property
     def dictionaries(self) -> tuple[Dictionary, ...]:
         """The public list of each column of categories."""

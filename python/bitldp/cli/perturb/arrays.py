@@ -114,7 +114,7 @@ def perturb_array(
 
     def released(batch: NDArray[Any], first: int) -> NDArray[Any]:
         chosen = batch if every else np.ascontiguousarray(batch[:, indices])
-        x = codec.encode(chosen, first + 1)
+        x = codec.read(chosen, first + 1)
         moved[0] += codec.outside(x)
         reports = codec.randomize(x, rng=seed, first=first, threads=threads)
         made = codec.written_array(reports, batch.dtype)

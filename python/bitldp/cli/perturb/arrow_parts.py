@@ -238,6 +238,6 @@ def _read(memory: _Memory, column: Any, start: int, stop: int) -> Iterator[tuple
         return
     width = 8 if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind) else 4
     yield part(numbers, start * width, (stop + 1) * width)
-    offsets = np.frombuffer(numbers, f"<i{width}")
+    offsets = np.frombuffer(numbers, f"<i{width}", stop + 1)
     if texts and texts[0] is not None:
         yield part(texts[0], int(offsets[start]), int(offsets[stop]))

@@ -387,7 +387,7 @@ def _released_batch(
     """
     columns: dict[str, list[tuple[str, Any]]] = {name: [(name, batch.column(name))] for name in plan.keep}
     for number, (codec, seed) in enumerate(zip(plan.codecs, seeds, strict=True)):
-        x = codec.encode(batch, first + 1)
+        x = codec.read(batch, first + 1)
         moved[number] += codec.outside(x)
         reports = codec.randomize(x, rng=seed, first=first, threads=threads)
         columns |= codec.by_column(codec.written(reports, batch.schema.field(codec.columns[0]).type))

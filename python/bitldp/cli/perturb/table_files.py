@@ -25,8 +25,10 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from bitldp._core import csv_rows
+from bitldp.base.errors import DataError
 from bitldp.cli.files import PIPE, CommandError, FileFormat, UsageError, is_pipe
 from bitldp.cli.perturb.arrow_parts import DamagedError, blocks, rows_of
+from bitldp.tables.frames import checked
 
 __all__ = [
     "Behind",
@@ -127,10 +129,10 @@ def _spool(stream: BinaryIO) -> Iterator[Path]:
 
 
 def rebatch(pieces: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
-    """Cut or join tables into tables of exactly `rows` rows; the last may be shorter."""
+    """Cut or join tables into tables of exactly `rows` rows, checked; the last may be shorter."""
     waiting: list[pa.Table] = []
     held = 0
-    for piece in pieces:
+    for piece in map(checked, pieces):
         start = 0
         while held + piece.num_rows - start >= rows:
             yield pa.concat_tables([*waiting, piece.slice(start, rows - held)])
@@ -264,7 +266,7 @@ class ArrowReader:
         yield pa.schema([self._schema.field(name) for name in columns]).empty_table()
         try:
             yield from self._from_stream(columns, rows) if self._stream else self._from_file(columns, rows)
-        except (pa.ArrowException, DamagedError, OSError):
+        except (pa.ArrowException, DamagedError, DataError, OSError):
             raise CommandError(f"{self._source}: damaged Arrow data, or not readable") from None
 
     def _options(self, columns: Sequence[str]) -> Any:
@@ -352,10 +354,14 @@ def open_reader(source: InputSource) -> TableReader:
         if kind == "parquet":
             return _ParquetReader(source)
         return ArrowReader(source)
-    except (pa.ArrowException, csv.Error):
+    except (pa.ArrowException, UnicodeDecodeError, csv.Error):
         raise CommandError(f"{source}: not {_TITLES[kind]} file") from None
     except DAMAGED:
         raise CommandError(f"{source}: compressed data that are damaged, or end too early") from None
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise CommandError(f"{source}: damaged, or not {_TITLES[kind]} file") from None  # says Arrow
 
 
 def open_writer(file: Any, form: FileFormat, schema: pa.Schema) -> TableWriter:
@@ -580,5 +586,5 @@ class _ParquetReader:
                 for table in rebatch(tables, rows):
                     self._position += table.num_rows
                     yield table
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, DataError, OSError):
             raise CommandError(f"{self._source}: damaged Parquet data, or not readable") from None

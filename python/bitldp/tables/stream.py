@@ -1,0 +1,149 @@
+"""Streams: keyed releases of micro-batches, in which a record may come late, again, or with other values."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from bitldp.base.errors import DataError, PlanError
+from bitldp.tables.frames import opened
+
+__all__ = ["StreamRelease", "refuse_stream"]
+
+_BYTES = 16  # of a keyed hash: two of 10^9 are alike once in 10^20 streams
+_STREAMING = "sql.streaming.queryId"  # property of Spark's tasks
+_TABLES = """
+CREATE TABLE IF NOT EXISTS release (id TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS seen (id BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+"""
+
+
+class _Release(Protocol):
+    """The part of `bitldp.tables.TableRelease` that a stream depends on."""
+
+    record: str | None
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def reads(self) -> tuple[str, ...]: ...
+
+    def hash_key(self) -> bytes: ...
+
+    def encoded(self, table: pa.Table) -> tuple[NDArray[Any], list[NDArray[Any]]]: ...
+
+    def __call__(self, frame: Any) -> Any: ...
+
+
+class StreamRelease:
+    """Release of micro-batches, with a private file of the records that were seen.
+
+    `TableRelease.stream` makes it. A record that comes again with the values that it had gets the report that
+    it had, which costs nothing. One with other values would be a second report that nobody charged: its
+    micro-batch is refused. What was seen is on disk before anything is returned, and a batch that is tried
+    again gives the same rows.
+
+    Parameters
+    ----------
+    release : TableRelease
+        With a key.
+    path : str or os.PathLike
+        The file, which is made where there is none: keyed hashes of ids and values. Keep it with the key, and
+        never beside the output.
+    """
+
+    def __init__(self, release: _Release, path: str | os.PathLike[str]) -> None:
+        self.release, self.path = release, Path(path)
+
+    def __call__(self, frame: Any) -> Any:
+        """Release a micro-batch, as `TableRelease` does.
+
+        Raises
+        ------
+        DataError
+            For a record that was seen with other values, and what a release refuses. Nothing is released or
+            kept in mind then.
+        PlanError
+            For a file that belongs to another release.
+        """
+        table, _ = opened(frame, self.release.reads)
+        ids, values = self.release.encoded(table)
+        records = list(zip(self._hashed(b"id", [ids]), self._hashed(b"value", values), strict=True))
+        with self._open() as seen:
+            before: dict[bytes, bytes] = {}
+            for start in range(0, len(records), 500):
+                some = [each for each, _ in records[start : start + 500]]
+                marks = ", ".join("?" * len(some))
+                before.update(seen.execute(f"SELECT id, value FROM seen WHERE id IN ({marks})", some))
+            for row, (each, value) in enumerate(records, 1):
+                if before.get(each, value) != value:
+                    raise DataError(
+                        f"row {row}, column {self.release.record!r}: an id that was released with other "
+                        "values; a second report costs epsilon again"
+                    )
+            seen.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?)", records)
+            return self.release(frame)
+
+    def __len__(self) -> int:
+        """Return how many records were seen."""
+        with self._open() as seen:
+            return int(seen.execute("SELECT count(*) FROM seen").fetchone()[0])
+
+    def _hashed(self, purpose: bytes, arrays: Sequence[NDArray[Any]]) -> Iterator[bytes]:
+        """Yield a keyed hash of each row of some arrays together."""
+        key = self.release.hash_key()
+        if not len(arrays[0]):
+            return
+        rows = [np.ascontiguousarray(each.reshape(len(each), -1)).view(np.uint8) for each in arrays]
+        for row in np.concatenate(rows, axis=1):
+            yield hashlib.blake2b(row.tobytes(), key=key, digest_size=_BYTES, person=purpose).digest()
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """Hold the file: what is written in this block is there after it, or nothing of it is."""
+        os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+        try:
+            with closing(sqlite3.connect(self.path, timeout=60.0, isolation_level=None)) as seen:
+                seen.execute("BEGIN IMMEDIATE")
+                try:
+                    for statement in _TABLES.strip().split("\n"):
+                        seen.execute(statement)
+                    owner = seen.execute("SELECT id FROM release").fetchone()
+                    if owner is None:
+                        seen.execute("INSERT INTO release VALUES (?)", (self.release.id,))
+                    elif owner[0] != self.release.id:
+                        raise PlanError(f"{self.path}: holds the records of another release")
+                    yield seen
+                    seen.execute("COMMIT")
+                except BaseException:
+                    seen.execute("ROLLBACK")
+                    raise
+        except sqlite3.Error as error:
+            raise PlanError(f"{self.path}: is no file of records that were seen ({error})") from None
+
+
+def refuse_stream(method: str) -> None:
+    """Refuse to release inside a streaming query of Spark, where records come again.
+
+    Raises
+    ------
+    PlanError
+    """
+    spark = sys.modules.get("pyspark")
+    context = None if spark is None else spark.TaskContext.get()
+    if context is not None and context.getLocalProperty(_STREAMING) is not None:
+        raise PlanError(
+            f"{method}: a stream shows records late and again, and one whose values changed would have a "
+            "second report that nobody charged; use release.stream(FILE) in foreachBatch"
+        )
