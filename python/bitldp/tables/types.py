@@ -142,8 +142,8 @@ def rounded(x: NDArray[Any], codec: ColumnCodec, types: Mapping[str, str]) -> ND
     largest = float(np.finfo(np.float32).max)
     before = table[:, single]
     after = before.clip(-largest, largest).astype(np.float32).astype(np.float64)
-    if codec.span is not None:
-        low, high = codec.span
+    if codec.mechanism._span is not None:
+        low, high = codec.mechanism._span
         after = np.where((before >= low) & (before <= high), after.clip(low, high), after)
     table[:, single] = after
     return table.reshape(x.shape)
