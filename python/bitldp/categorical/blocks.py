@@ -413,7 +413,7 @@ class BlockDesign(DesignCodes, Supported):
         if order is None:  # the progression of step 1 may lie in the categories, or reach all other cells
             return max(0, b - (v - self._size)), min(b, self._size)
         own = (np.arange(v) < self._size).astype(np.int64)
-        sizes = correlated(np.roll(own[::-1], 1), order[:b])
+        sizes = correlated(own, order[:b])  # of every run of k neighbours, as the cells are of the categories
         return int(sizes.min()), int(sizes.max())
 
     def _count(

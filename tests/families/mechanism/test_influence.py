@@ -157,6 +157,7 @@ FEW = [
     ("OUE", bitldp.OUE(5, epsilon=1.0)),
     ("SubsetSelection", bitldp.SubsetSelection(6, epsilon=1.0)),
     ("OLH", bitldp.OLH(7, epsilon=2.0)),
+    ("OLH", bitldp.OLH(8, epsilon=0.5)),
     ("BlockDesign", bitldp.BlockDesign(6, epsilon=1.0)),
     ("BlockDesign", bitldp.BlockDesign(13, epsilon=0.5)),
     ("HadamardResponse", bitldp.HadamardResponse(7, epsilon=0.5)),
@@ -349,3 +350,15 @@ def test_simulated_liars_reach_the_bound(mechanism: Any, truth: Any, entry: Any,
     moved, noise = abs(estimate.value[index] - honest_mean), 5.0 * estimate.stderr[index]
     assert abs(moved - mechanism.influence(0.01)) < noise
     assert abs(moved - mechanism.influence(0.02)) > noise  # it can tell
+
+
+@pytest.mark.parametrize("size", [3, 7, 8, 14])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+def test_for_how_many_categories_a_report_counts(size: int, epsilon: float) -> None:
+    olh = bitldp.OLH(size, epsilon=epsilon)
+    functions = itertools.product(range(1, olh.prime), range(olh.prime), range(olh.values))
+    sizes = (olh.decode(np.array(list(functions))) > 0.0).sum(axis=1)
+    assert olh._support_sizes() == (sizes.min(), sizes.max())
+    design = bitldp.BlockDesign(size, epsilon=epsilon)
+    sizes = (design.decode(np.arange(design.channel.outputs)) > 0.0).sum(axis=1)
+    assert design._support_sizes() == (sizes.min(), sizes.max())

@@ -7,7 +7,7 @@ from typing import Any
 import bitldp
 import numpy as np
 import pytest
-from bitldp._core import hash_cells
+from bitldp._core import CHUNK, hash_cells
 from numpy.typing import NDArray
 
 
@@ -15,11 +15,18 @@ def test_functions_of_numbers_are_those_of_any_batch() -> None:
     olh, words = bitldp.OLH(1000, epsilon=2.0), bitldp.HeavyHitters(epsilon=2.0, bits=16)
     for mechanism in (olh, words):
         whole = mechanism.numbered(np.zeros(9000, int), 5)
-        parts = [mechanism.numbered(np.zeros(n, int), first) for n, first in ((4000, 5), (5000, 4005))]
+        parts = [mechanism.numbered(np.zeros(n, int), first) for n, first in ((4095, 5), (4905, 4100))]
         for one, *others in zip(*(each if isinstance(each, tuple) else (each,) for each in (whole, *parts)),
                                 strict=True):  # fmt: skip
             assert (one == np.concatenate(others)).all()
     assert (olh.numbered([3], 1 << 61)[0, 2], words.numbered([1], 1 << 61).codes[0]) == (3, 1)
+
+
+def test_numbers_go_on_beyond_a_chunk() -> None:
+    olh = bitldp.OLH(1000, epsilon=2.0)
+    whole = olh.numbered(np.zeros(CHUNK + 3, int), 0)  # two words a number: more than two chunks
+    assert (olh.numbered([0, 0, 0], CHUNK) == whole[-3:]).all()
+    assert len(np.unique(whole[:, :2], axis=0)) > 0.99 * len(whole)
 
 
 def test_functions_of_numbers_are_pinned() -> None:
