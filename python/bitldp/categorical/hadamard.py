@@ -136,7 +136,7 @@ class HadamardResponse(DesignCodes):
         )
         both = None if several else (-letter, letter)
         mixed = Mixed(np.array([0.0, 1.0]), least, most)
-        return LetterLaw(mixed, 2.0 * letter, both, table=self._letter_table)
+        return LetterLaw(mixed, 2.0 * letter, both, jump=letter, table=self._letter_table)
 
     def _letter_table(self) -> Table:
         """Return the law of the letters of a category, of others of its block, and of the rest."""

@@ -25,7 +25,7 @@ FEW = 30
 """Below so many reports nothing is taken to be normal."""
 
 _RARE = 0.25  # records that the sample may lack: see `Lettered`
-_MISSED = 3.0  # over n: part of a quantile by which score intervals are wider
+_MISSED = 5.0  # over n: part of a quantile by which score intervals are wider
 _HALVINGS = 60
 _RATES = np.logspace(-2.0, 3.0, 61)  # at which tails are looked at, over the standard deviation
 
@@ -159,6 +159,8 @@ class LetterLaw:
         The letters, where there are two, the smaller one first.
     rate : float
         Share of the reports that are about one entry, where entries are sampled.
+    jump : float
+        How far from the mean letters are that may be rare, as those of categories are; 0 of numbers.
     table : callable or None
         Returns the `Table` of the letters, where it is small.
     """
@@ -167,6 +169,7 @@ class LetterLaw:
     reach: float
     both: tuple[float, float] | None = None
     rate: float = 1.0
+    jump: float = 0.0
     table: Callable[[], Table] | None = None
 
     @cached_property
@@ -219,12 +222,12 @@ class Lettered(Limits):
 
     - Of few reports m is kept if n (v - m)^2 <= 2 ln(1/tail) (V(m) + c abs(v - m)) for the largest V(m) that
       any records have: the bound of Bernstein. It holds for every number of reports, and for unlike records.
-    - Of 30 or more it is kept if n (v - m)^2 <= t^2 V(m), t being Student's quantile and 3/n of it, since
+    - Of 30 or more it is kept if n (v - m)^2 <= t^2 V(m), t being Student's quantile and 5/n of it, since
       what the normal law misses is of that order: a score interval. V(m) lies between the least and the
       largest variance as far up as the sample's does at v. For records at the two ends that is the interval
       of Wilson; for others it is as skewed as their range makes it. As a sample may lack what is rare,
       R^2/(4 n) is added to the sample's variance and to the largest one: where all seems to be at one end,
-      V(m) is the largest.
+      V(m) is the largest. Where letters may be rare, the sample's deviation is raised by jump/sqrt(n).
     """
 
     variance: NDArray[np.float64]
@@ -254,7 +257,8 @@ class Lettered(Limits):
         scale = np.where(few, self.law.scale if few.any() else 0.0, 0.0)
         least, most = mixed.bounds(value)
         lacking = _RARE * mixed.span**2 / n
-        up = (np.maximum(self.variance - least, 0.0) + lacking) / (most - least + lacking)
+        seen = np.square(np.sqrt(self.variance) + self.law.jump / np.sqrt(n))
+        up = (np.maximum(seen - least, 0.0) + lacking) / (most - least + lacking)
         up = np.where(few, 1.0, np.minimum(up, 1.0))
         # No variance is above this one, so that all that is farther is refuted: n d^2 > f (V + c d).
         slope = factor * scale / n

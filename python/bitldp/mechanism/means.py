@@ -298,7 +298,7 @@ class Means(ArrayOrPair):
             return LetterLaw(Mixed.of_range(low, high), high - low, both, rate)
         rows = len(self.points) * self._release.alphabet
         table = self._letter_table if rows <= TABLE and not self._release.whole else None
-        return LetterLaw(mixed, high - low, both, rate, table)
+        return LetterLaw(mixed, high - low, both, rate, table=table)
 
     def _all_letters(self) -> NDArray[np.float64]:
         """Return the letters of a record's number; where it was not sampled, the last one, in the middle."""

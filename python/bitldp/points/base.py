@@ -515,4 +515,5 @@ class Inverse:
         for skipped, extreme in ((np.inf, np.min), (-np.inf, np.max)):
             np.fill_diagonal(spread, skipped)
             sides.append(np.stack([extreme(spread, axis=0), own]))
-        return LetterLaw(Mixed(np.array([0.0, 1.0]), *sides), float(np.ptp(self.indicators, axis=0).max()))
+        reach = float(np.ptp(self.indicators, axis=0).max())
+        return LetterLaw(Mixed(np.array([0.0, 1.0]), *sides), reach, jump=reach / 2.0)
