@@ -130,7 +130,10 @@ def _show(rows: list[dict[str, Any]], form: str, groups: tuple[str, ...]) -> Non
         writer.writeheader()
         writer.writerows(rows)
         return
-    table = Table(title="estimates without bias, each with its interval")
+    table = Table(
+        title="estimates without bias, each with its interval",
+        caption="of the population that the records are drawn from: errors and intervals cover that, too",
+    )
     for name in (*groups, "column", "of", "estimate", "± stderr", "low", "high", "records"):
         table.add_column(
             name, justify="left" if name in (*groups, "column", "of") else "right", no_wrap=False

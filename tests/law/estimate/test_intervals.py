@@ -123,7 +123,7 @@ def test_the_normal_interval_would_be_seen():
 @pytest.mark.evidence
 @pytest.mark.parametrize("name", [*NUMERIC, *CATEGORICAL])
 def test_coverage_of_every_kind(name):
-    """5,000 runs, 13 mechanisms, epsilon 1 and 8, 2 to 1,000 reports: 94 % held; means from 300 on <= 96.5."""
+    """5,000 runs, 13 mechanisms, epsilon 1 and 8, 2 to 1,000 reports: 94 %; means from 300 on <= 96.5."""
     rng = np.random.default_rng(1)
     means = name in NUMERIC
     kinds = ("uniform", "two", "rare", "skewed") if means else SHARES
