@@ -128,7 +128,7 @@ class HadamardResponse(DesignCodes):
 
     @cached_property
     def _letter_law(self) -> LetterLaw:
-        """What intervals know of a letter: it has two values where there is one block, else three."""
+        """Law of a letter, for intervals: it has two values where there is one block, else three."""
         letter, several = self._letter(), self.blocks > 1
         own, near, far = self._variances()
         least, most = (

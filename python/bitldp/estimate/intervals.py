@@ -147,7 +147,7 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LetterLaw:
-    """What is known of the letter of one report, whose mean is the record.
+    """Law of the letter of one report, whose mean is the record, as far as it is known.
 
     Attributes
     ----------
@@ -222,13 +222,13 @@ class ByLetters(Limits):
 
     - Of few reports m is kept if n (v - m)^2 <= 2 ln(1/tail) (V(m) + c abs(v - m)) for the largest V(m) that
       any records have: the bound of Bernstein. It holds for every number of reports, and for unlike records.
-    - Of 30 or more it is kept if n (v - m)^2 <= t^2 V(m), a score interval. t is Student's quantile and 5/n of
-      it, since what the normal law misses is of that order; n in both counts the reports about an entry. V(m)
-      lies between the least and the largest variance as far up as the sample's does at v. For records at the
-      two ends that is the interval of Wilson; for others it is as skewed as their range makes it. As a sample
-      may lack what is rare, R^2/(4 n) is added to the sample's variance and to the largest one: where all
-      seems to be at one end, V(m) is the largest. Where letters may be rare, the sample's deviation is raised
-      by jump/sqrt(n).
+    - Of 30 or more it is kept if n (v - m)^2 <= t^2 V(m), a score interval. t is Student's quantile and 5/n
+      of it, since what the normal law misses is of that order; n in both counts the reports about an entry.
+      V(m) lies between the least and the largest variance as far up as the sample's does at v. For records at
+      the two ends that is the interval of Wilson; for others it is as skewed as their range makes it. As a
+      sample may lack what is rare, R^2/(4 n) is added to the sample's variance and to the largest one: where
+      all seems to be at one end, V(m) is the largest. Where letters may be rare, the sample's deviation is
+      raised by jump/sqrt(n).
     """
 
     variance: NDArray[np.float64]

@@ -286,7 +286,7 @@ class Means(ArrayOrPair):
 
     @cached_property
     def _letter_law(self) -> LetterLaw | None:
-        """What intervals know of a letter; None where reports are uninformative."""
+        """Law of a letter, for intervals; None where reports are uninformative."""
         if self._release.letters is None:
             return None
         letters, rate = self._all_letters(), 1.0 if self.k is None else self.k / self.features
