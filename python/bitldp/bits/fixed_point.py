@@ -246,7 +246,7 @@ class FixedPointBits(Means):
 
     @cached_property
     def _letter_law(self) -> LetterLaw | None:
-        """What intervals know of a letter: its variance for every code word, where these can be tried."""
+        """Law of a letter, for intervals: its variance for every code word, where these can be tried."""
         if self._words.uninformative is not None:
             return None
         limit, reach = self.codec.limit, self._words.reach

@@ -129,7 +129,7 @@ class HadamardResponse(DesignCodes):
 
     @cached_property
     def _letter_law(self) -> LetterLaw:
-        """What intervals know of a letter: it has two values where there is one block, else three."""
+        """Law of a letter, for intervals: it has two values where there is one block, else three."""
         letter, several = self._letter(), self.blocks > 1
         own, near, far = self._variances()
         least, most = (
@@ -137,7 +137,7 @@ class HadamardResponse(DesignCodes):
         )
         both = None if several else (-letter, letter)
         mixed = Mixed(np.array([0.0, 1.0]), least, most)
-        return LetterLaw(mixed, 2.0 * letter, both, table=self._letter_table)
+        return LetterLaw(mixed, 2.0 * letter, both, jump=letter, table=self._letter_table)
 
     def _letter_table(self) -> Table:
         """Return the law of the letters of a category, of others of its block, and of the rest."""

@@ -99,7 +99,7 @@ class CategoricalWindow(Labelled, TwoChances):
         return self._release.letters_on(np.asarray(points, dtype=np.float64))
 
     def _law_on(self, points: NDArray[np.float64]) -> LetterLaw:
-        """Return what intervals know of the letter of a report where the categories are points."""
+        """Return the law of the letter of a report where the categories are points, for intervals."""
         letters, (p, q) = self.letters_on(points), self._check_informative()
         squares = np.square(letters - (points.min() + points.max()) / 2.0)
         return LetterLaw(

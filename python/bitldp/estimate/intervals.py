@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from bitldp.estimate.binomial import share_limits, student
 from bitldp.letters.spread import Mixed, concave_hull
 
-__all__ = ["FEW", "Counted", "Deviation", "LetterLaw", "Lettered", "Limits", "Table", "joined"]
+__all__ = ["FEW", "ByLetters", "Counted", "Deviation", "LetterLaw", "Limits", "Table", "joined"]
 
 FEW = 30
 """Below so many reports nothing is taken to be normal."""
 
-_RARE = 0.25  # records that the sample may lack: see `Lettered`
-_MISSED = 3.0  # over n: part of a quantile by which score intervals are wider
+_RARE = 0.25  # records that the sample may lack: see `ByLetters`
+_MISSED = 5.0  # over n: part of a quantile by which score intervals are wider
 _HALVINGS = 60
 _RATES = np.logspace(-2.0, 3.0, 61)  # at which tails are looked at, over the standard deviation
 
@@ -147,7 +147,7 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LetterLaw:
-    """What is known of the letter of one report, whose mean is the record.
+    """Law of the letter of one report, whose mean is the record, as far as it is known.
 
     Attributes
     ----------
@@ -159,6 +159,8 @@ class LetterLaw:
         The letters, where there are two, the smaller one first.
     rate : float
         Share of the reports that are about one entry, where entries are sampled.
+    jump : float
+        How far from the mean letters are that may be rare, as those of categories are; 0 of numbers.
     table : callable or None
         Returns the `Table` of the letters, where it is small.
     """
@@ -167,6 +169,7 @@ class LetterLaw:
     reach: float
     both: tuple[float, float] | None = None
     rate: float = 1.0
+    jump: float = 0.0
     table: Callable[[], Table] | None = None
 
     @cached_property
@@ -200,7 +203,7 @@ class LetterLaw:
 
 
 @dataclass(frozen=True, eq=False)
-class Lettered(Limits):
+class ByLetters(Limits):
     """Limits of a mean of letters of a known law.
 
     Attributes
@@ -219,12 +222,13 @@ class Lettered(Limits):
 
     - Of few reports m is kept if n (v - m)^2 <= 2 ln(1/tail) (V(m) + c abs(v - m)) for the largest V(m) that
       any records have: the bound of Bernstein. It holds for every number of reports, and for unlike records.
-    - Of 30 or more it is kept if n (v - m)^2 <= t^2 V(m), t being Student's quantile and 3/n of it, since
-      what the normal law misses is of that order: a score interval. V(m) lies between the least and the
-      largest variance as far up as the sample's does at v. For records at the two ends that is the interval
-      of Wilson; for others it is as skewed as their range makes it. As a sample may lack what is rare,
-      R^2/(4 n) is added to the sample's variance and to the largest one: where all seems to be at one end,
-      V(m) is the largest.
+    - Of 30 or more it is kept if n (v - m)^2 <= t^2 V(m), a score interval. t is Student's quantile and 5/n
+      of it, since what the normal law misses is of that order; n in both counts the reports about an entry.
+      V(m) lies between the least and the largest variance as far up as the sample's does at v. For records at
+      the two ends that is the interval of Wilson; for others it is as skewed as their range makes it. As a
+      sample may lack what is rare, R^2/(4 n) is added to the sample's variance and to the largest one: where
+      all seems to be at one end, V(m) is the largest. Where letters may be rare, the sample's deviation is
+      raised by jump/sqrt(n).
     """
 
     variance: NDArray[np.float64]
@@ -247,14 +251,16 @@ class Lettered(Limits):
     def limits(self, value: NDArray[np.float64], stderr: NDArray[np.float64], tail: float) -> Both:
         """Return lower and upper limits, each wrong with probability `tail`."""
         mixed, few, n = self.law.mixed, self._few, np.asarray(self.n, np.float64)
-        quantiles = {each: student(max(1, int(each) - 1), tail) for each in np.unique(n).tolist()}
-        many = np.array([quantiles[each] for each in n.ravel().tolist()]).reshape(n.shape)
-        many = many * (1.0 + _MISSED / n)
+        reports = np.maximum(np.floor(n * self.law.rate), 2.0)  # about an entry, as a rule
+        quantiles = {each: student(int(each) - 1, tail) for each in np.unique(reports).tolist()}
+        many = np.array([quantiles[each] for each in reports.ravel().tolist()]).reshape(n.shape)
+        many = many * (1.0 + _MISSED / reports)
         factor = np.where(few, -2.0 * np.log(tail), np.square(many))
         scale = np.where(few, self.law.scale if few.any() else 0.0, 0.0)
         least, most = mixed.bounds(value)
-        lacking = _RARE * mixed.span**2 / n
-        up = (np.maximum(self.variance - least, 0.0) + lacking) / (most - least + lacking)
+        lacking = _RARE * mixed.span**2 / reports
+        seen = np.square(np.sqrt(self.variance) + self.law.jump / np.sqrt(n))
+        up = (np.maximum(seen - least, 0.0) + lacking) / (most - least + lacking)
         up = np.where(few, 1.0, np.minimum(up, 1.0))
         # No variance is above this one, so that all that is farther is refuted: n d^2 > f (V + c d).
         slope = factor * scale / n
@@ -271,11 +277,11 @@ class Lettered(Limits):
             ends.append(value + sign * high)
         return ends[0], ends[1]
 
-    def at(self, index: Any) -> Lettered:
+    def at(self, index: Any) -> ByLetters:
         """Return those of some entries."""
         n = self.n if np.ndim(self.n) == 0 else np.broadcast_to(self.n, self.variance.shape)[index]
         law = replace(self.law, mixed=self.law.mixed.at(index))
-        return Lettered(np.asarray(self.variance[index]), n, law)
+        return ByLetters(np.asarray(self.variance[index]), n, law)
 
 
 def joined(parts: Sequence[Any]) -> Limits | None:
@@ -290,6 +296,6 @@ def joined(parts: Sequence[Any]) -> Limits | None:
 
     if all(isinstance(each, Counted) for each in given):
         return Counted(*(together(name) for name in ("counts", "n", "none", "every")))
-    if all(isinstance(each, Lettered) and each.law.mixed.least.ndim == 1 for each in given):
-        return Lettered(together("variance"), together("n"), given[0].law)
+    if all(isinstance(each, ByLetters) and each.law.mixed.least.ndim == 1 for each in given):
+        return ByLetters(together("variance"), together("n"), given[0].law)
     return None

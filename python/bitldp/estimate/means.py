@@ -12,7 +12,7 @@ from bitldp.base import checks
 from bitldp.estimate import saved
 from bitldp.estimate.accumulators import Accumulated, BatchAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate
-from bitldp.estimate.intervals import Counted, Lettered, LetterLaw, Limits
+from bitldp.estimate.intervals import ByLetters, Counted, LetterLaw, Limits
 from bitldp.estimate.statistics import SampledCounts, Statistic, kept, of_sampled
 from bitldp.release.sampled import SampledReports
 
@@ -266,7 +266,7 @@ def mean_of(
     limits: Limits | None = None
     if law is not None:
         variance = np.maximum(variance, law.mixed.bounds(mean)[0])
-        limits = Lettered(variance, n, law)
+        limits = ByLetters(variance, n, law)
         if law.both is not None:
             low, high = law.both
             share = np.clip((mean - low) / (high - low), 0.0, 1.0)

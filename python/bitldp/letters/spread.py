@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -112,16 +112,18 @@ class Mixed:
         """Return those of some entries, where they differ by entry."""
         if self.least.ndim == 1:
             return self
-        chosen = [np.stack([each[index] for each in side]) for side in (self.least, self.most)]
-        return Mixed(self.points, *chosen, self.floor)
+        least, most = (np.stack([each[index] for each in side]) for side in (self.least, self.most))
+        return replace(self, least=least, most=most)
 
     def by_entry(self, shape: tuple[int, ...]) -> Mixed:
         """Return the same for entries of a shape, where they differ by its last axis."""
         if self.least.ndim == 1:
             return self
-        sides = [np.broadcast_to(each.reshape(2, *(1,) * (len(shape) - 1), -1), (2, *shape))
-                 for each in (self.least, self.most)]  # fmt: skip
-        return Mixed(self.points, *sides, self.floor)
+
+        def spread_out(side: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.broadcast_to(side.reshape(2, *(1,) * (len(shape) - 1), -1), (2, *shape))
+
+        return replace(self, least=spread_out(self.least), most=spread_out(self.most))
 
     @classmethod
     def of_points(cls, points: NDArray[np.float64], *moments: NDArray[np.float64]) -> Mixed:

@@ -295,7 +295,7 @@ class Means(ArrayOrPair):
 
     @cached_property
     def _letter_law(self) -> LetterLaw | None:
-        """What intervals know of a letter; None where reports are uninformative."""
+        """Law of a letter, for intervals; None where reports are uninformative."""
         if self._release.letters is None:
             return None
         letters, rate = self._all_letters(), 1.0 if self.k is None else self.k / self.features
@@ -307,7 +307,7 @@ class Means(ArrayOrPair):
             return LetterLaw(Mixed.of_range(low, high), high - low, both, rate)
         rows = len(self.points) * self._release.alphabet
         table = self._letter_table if rows <= TABLE and not self._release.whole else None
-        return LetterLaw(mixed, high - low, both, rate, table)
+        return LetterLaw(mixed, high - low, both, rate, table=table)
 
     def _all_letters(self) -> NDArray[np.float64]:
         """Return the letters of a record's number; where it was not sampled, the last one, in the middle."""

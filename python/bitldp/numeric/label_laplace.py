@@ -189,7 +189,7 @@ class LabelLaplace(Labelled):
 
     @cached_property
     def _letter_law(self) -> LetterLaw | None:
-        """What intervals know of the letter of an entry, which is 0 or 1."""
+        """Law of the letter of an entry, which is 0 or 1, for intervals."""
         release = self._release
         if release.spread is None:
             return None

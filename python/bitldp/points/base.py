@@ -350,7 +350,7 @@ class CandidateRelease(Frequencies):
 
     @cached_property
     def _letter_law(self) -> LetterLaw:
-        """What intervals know of the letter of a report; raises where there are no letters."""
+        """Law of the letter of a report, for intervals; raises where there are no letters."""
         letters = self._letters
         low, high = self._points.min(), self._points.max()
         variance = self.letter_variance(np.arange(len(letters)))
@@ -516,11 +516,12 @@ class Inverse:
 
     @cached_property
     def law(self) -> LetterLaw:
-        """What intervals know of each candidate's indicator, for the candidate and for all others."""
+        """Law of each candidate's indicator, for intervals: for the candidate, and for all others."""
         spread = self.variance() + 0.25  # second moments about 1/2
         own = spread.diagonal().copy()
-        sides = []
-        for skipped, extreme in ((np.inf, np.min), (-np.inf, np.max)):
-            np.fill_diagonal(spread, skipped)
-            sides.append(np.stack([extreme(spread, axis=0), own]))
-        return LetterLaw(Mixed(np.array([0.0, 1.0]), *sides), float(np.ptp(self.indicators, axis=0).max()))
+        np.fill_diagonal(spread, np.inf)
+        least = np.stack([spread.min(axis=0), own])
+        np.fill_diagonal(spread, -np.inf)
+        most = np.stack([spread.max(axis=0), own])
+        reach = float(np.ptp(self.indicators, axis=0).max())
+        return LetterLaw(Mixed(np.array([0.0, 1.0]), least, most), reach, jump=reach / 2.0)

@@ -388,7 +388,7 @@ class TwoStage(Mechanism):
 
     @cached_property
     def _letter_law(self) -> LetterLaw | None:
-        """What intervals know of a coordinate of a sparse update: its letters, of which one is 0."""
+        """Law of a coordinate of a sparse update, for intervals: its letters, of which one is 0."""
         if self.release._release.letters is None:
             return None
         low, high = min(0.0, float(self.release.letters.min())), max(0.0, float(self.release.letters.max()))

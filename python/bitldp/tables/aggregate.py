@@ -248,7 +248,8 @@ class Aggregate:
         Parameters
         ----------
         level : float
-            How often an interval holds the truth, about; each by itself.
+            How often an interval holds the truth, each by itself. The truth is the mean or the share in the
+            population from which the records (of the group) are drawn independently.
 
         Returns
         -------

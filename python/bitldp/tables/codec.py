@@ -517,7 +517,7 @@ class ColumnCodec(ABC):
         counts : Accumulator
             As `counts` begins them.
         level : float
-            Of the intervals.
+            Of the intervals: see `bitldp.Estimate.confidence_interval`.
         """
         yield from self._answers(counts, self.columns, "mean", None, level)
 

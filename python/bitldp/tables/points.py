@@ -48,7 +48,7 @@ class Points(ColumnCodec, takes="points"):
 
     @cached_property
     def letter_law(self) -> LetterLaw:
-        """What intervals know of the unbiased number of a report."""
+        """Law of the unbiased number of a report, for intervals."""
         law: LetterLaw = (
             self.mechanism._law_on(self._numbers) if self._indexed else self.mechanism._letter_law
         )

@@ -248,7 +248,7 @@ class RotatedMeans(Means):
 
     @cached_property
     def _letter_law(self) -> LetterLaw | None:
-        """What intervals know of a decoded coordinate, over the rotations."""
+        """Law of a decoded coordinate over the rotations, for intervals."""
         if self._moments[0] <= 0.0:
             return None
         length = float(self.letters[1])
