@@ -42,11 +42,11 @@ class Finding(NamedTuple):
 
 
 class Unproven(Exception):  # noqa: N818
-    """What the report does not hold in integers, or what is not rebuilt here."""
+    """Error for what the report does not hold in integers, or what is not rebuilt here."""
 
 
 class Lie(Exception):  # noqa: N818
-    """What cannot be true."""
+    """Error for a statement that cannot be true."""
 
 
 def verdict(findings: Iterable[Finding]) -> str:

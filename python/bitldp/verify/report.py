@@ -168,6 +168,8 @@ def _planned(entry: Mapping[str, Any], column: Mapping[str, Any], name: str, pla
     must(entry["columns"] == ([columns] if isinstance(columns, str) else columns), f"{title}: other columns")
     for each in sorted({*plan, *stated}):
         must(_same(plan.get(each), stated.get(each)), f"{title}: {each} is another in the plan")
+    if not parameters.known(name):
+        return
     listed = column.get("categories")
     if listed is None:
         listed = next((v for k, v in plan.items() if k in SIZES and isinstance(v, list)), None)
@@ -398,6 +400,8 @@ def _columns(report: Mapping[str, Any]) -> list[_Part]:
 def _released(entry: Mapping[str, Any]) -> list[str]:
     """Return the names of the columns that a mechanism releases."""
     kind, p, columns, first = entry["mechanism"], entry["parameters"], entry["columns"], entry["columns"][0]
+    if not parameters.known(kind):
+        raise Unproven(f"the columns of {kind!r} are not known here")
     if kind == "OLH":
         return [f"{first}_{part}" for part in ("a", "b", "value")]
     if kind == "BlockDesign" and p["public"]:
