@@ -54,8 +54,8 @@ def checked(kind: str, p: Parameters, law: Sequence[Mapping[str, Any]]) -> bool:
         If the parameters are known by a digest alone, or the mechanism is not known here.
     """
     if not known(kind):
-        stated = f"the law that is stated has epsilon {epsilon_of(law):.6g}"
-        raise Unproven(f"the mechanism {kind!r} is not known here; {stated}")
+        exact = f"the law that is stated has epsilon {epsilon_of(law):.6g}"
+        raise Unproven(f"the mechanism {kind!r} is not known here; {exact}")
     epsilon = p["epsilon"]
     number = isinstance(epsilon, (int, float)) and not isinstance(epsilon, bool)
     must(number and math.isfinite(epsilon) and epsilon >= 0, "its epsilon is no budget")
