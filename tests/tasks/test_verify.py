@@ -131,7 +131,7 @@ def test_random_plans_are_proven(seed: int, tmp_path: Path) -> None:
 @pytest.mark.evidence
 @pytest.mark.filterwarnings("ignore::bitldp.PrivacyClaimWarning")
 def test_500_random_plans_are_proven(tmp_path: Path) -> None:
-    """500 seeds: every one is proven, with its file."""
+    """Perturbed and verified, 500 seeds: each is proven, with its file."""
     for seed in range(500):
         _random_is_proven(seed, tmp_path)
 
@@ -521,7 +521,6 @@ def test_what_is_not_rebuilt_is_not_proven(
     report = _put(honest[0], ("mechanisms", 3, *path), value)
     if path == ("mechanism",):
         report = _put(report, ("plan", "column", 3, "mechanism"), value)
-        report = _put(report, ("mechanisms", 3, "output"), "values")
     file = tmp_path / "x.privacy.json"
     file.write_text(json.dumps(_sealed(report)))
     result = invoke("verify", file)

@@ -174,18 +174,13 @@ def _show(rows: list[dict[str, Any]], form: str, groups: tuple[str, ...]) -> Non
         writer.writeheader()
         writer.writerows(rows)
         return
-<<<<<<< HEAD
     biased = any("biased" in (row["note"] or "") for row in rows)
     title = "estimates, of which notes say the bias," if biased else "estimates without bias,"
-    table = Table(title=f"{title} each with its interval")
-    for name in (*groups, "column", "of", "estimate", "± stderr", "low", "high", "1 % of liars", "records"):
-=======
     table = Table(
-        title="estimates without bias, each with its interval",
+        title=f"{title} each with its interval",
         caption="of the population that the records are drawn from: errors and intervals cover that, too",
     )
-    for name in (*groups, "column", "of", "estimate", "± stderr", "low", "high", "records"):
->>>>>>> intervals
+    for name in (*groups, "column", "of", "estimate", "± stderr", "low", "high", "1 % of liars", "records"):
         table.add_column(
             name, justify="left" if name in (*groups, "column", "of") else "right", no_wrap=False
         )

@@ -20,7 +20,7 @@ def verify(
         typer.Option(metavar="FILE", help="Public key, in PEM, of who must have signed the report."),
     ] = None,
 ) -> None:
-    """Rebuild the laws of a report from its parameters, and check epsilon, plan, file and signature.
+    """Rebuild the laws of a report from its parameters; check epsilon, plan, file and signature.
 
     Exits with 0 for proven, 1 for false, 3 for what cannot be proven from the report. The check is a folder
     of its own, for auditors to read: bitldp/verify.

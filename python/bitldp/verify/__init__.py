@@ -19,8 +19,8 @@ who that is, by the public key that you have of them, and never one that the rep
 from __future__ import annotations
 
 from .delta import delta_of
-from .findings import Finding, Unproven, verdict
+from .findings import Statement, Unproven, verdict
 from .laws import epsilon_of
 from .report import verify
 
-__all__ = ["Finding", "Unproven", "delta_of", "epsilon_of", "verdict", "verify"]
+__all__ = ["Statement", "Unproven", "delta_of", "epsilon_of", "verdict", "verify"]

@@ -193,7 +193,7 @@ def _arrow(file: BinaryIO) -> Contents:
         if size == 0:
             break
         must(0 < size <= _MOST, "a message is damaged")
-        message = _Table.root(file.read(size))
+        message = _FlatTable.root(file.read(size))
         kind, body = message.number(1, "<B"), message.number(3, "<q")
         if kind == 1:
             names = [each.text(0) for each in message.table(2).tables(1)]
@@ -205,7 +205,7 @@ def _arrow(file: BinaryIO) -> Contents:
     return Contents(names, rows)
 
 
-class _Table:
+class _FlatTable:
     """A table of FlatBuffers, whose fields are found by their numbers."""
 
     def __init__(self, data: bytes, at: int) -> None:
@@ -213,7 +213,7 @@ class _Table:
         self._fields = at - self._get("<i", at)
 
     @classmethod
-    def root(cls, data: bytes) -> _Table:
+    def root(cls, data: bytes) -> _FlatTable:
         return cls(data, struct.unpack_from("<I", data)[0])
 
     def _get(self, form: str, at: int) -> int:
@@ -236,16 +236,16 @@ class _Table:
         must(at > 0, "a message is damaged")
         return at + self._get("<I", at)
 
-    def table(self, number: int) -> _Table:
+    def table(self, number: int) -> _FlatTable:
         """Return a table."""
-        return _Table(self._data, self._behind(number))
+        return _FlatTable(self._data, self._behind(number))
 
-    def tables(self, number: int) -> Iterator[_Table]:
+    def tables(self, number: int) -> Iterator[_FlatTable]:
         """Yield the tables of a vector."""
         at = self._behind(number)
         for i in range(self._get("<I", at)):
             place = at + 4 + 4 * i
-            yield _Table(self._data, place + self._get("<I", place))
+            yield _FlatTable(self._data, place + self._get("<I", place))
 
     def text(self, number: int) -> str:
         """Return a text."""

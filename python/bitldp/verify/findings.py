@@ -12,8 +12,8 @@ __all__ = [
     "NOTE",
     "PROVEN",
     "UNPROVEN",
-    "Finding",
     "Lie",
+    "Statement",
     "Unproven",
     "looked",
     "must",
@@ -26,7 +26,7 @@ EXITS = {PROVEN: 0, FALSE: 1, UNPROVEN: 3}
 """Exit code of each verdict; 2 is for a command that does not fit."""
 
 
-class Finding(NamedTuple):
+class Statement(NamedTuple):
     """A checked statement.
 
     Attributes
@@ -42,14 +42,14 @@ class Finding(NamedTuple):
 
 
 class Unproven(Exception):  # noqa: N818
-    """What the report does not hold in integers, or what is not rebuilt here."""
+    """Error for what the report does not hold in integers, or what is not rebuilt here."""
 
 
 class Lie(Exception):  # noqa: N818
-    """What cannot be true."""
+    """Error for a statement that cannot be true."""
 
 
-def verdict(findings: Iterable[Finding]) -> str:
+def verdict(findings: Iterable[Statement]) -> str:
     """Return the verdict of all findings together: false if any is, proven if no other is in the way."""
     reached = {each.verdict for each in findings}
     return FALSE if FALSE in reached else UNPROVEN if UNPROVEN in reached else PROVEN
@@ -61,16 +61,16 @@ def must(good: bool, problem: str) -> None:
         raise Lie(problem)
 
 
-def looked(name: str, check: Callable[[], Iterable[Finding]]) -> list[Finding]:
+def looked(name: str, check: Callable[[], Iterable[Statement]]) -> list[Statement]:
     """Return the findings of a check; what is not written as a report is, is false."""
-    result: list[Finding] = []
+    result: list[Statement] = []
     try:
         for each in check():
             result.append(each)
     except Unproven as reason:
-        result.append(Finding(UNPROVEN, f"{name}: cannot be proven, {reason}"))
+        result.append(Statement(UNPROVEN, f"{name}: cannot be proven, {reason}"))
     except Lie as reason:
-        result.append(Finding(FALSE, f"{name}: {reason}"))
+        result.append(Statement(FALSE, f"{name}: {reason}"))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error) as error:
-        result.append(Finding(FALSE, f"{name}: is not written as it must be ({type(error).__name__})"))
+        result.append(Statement(FALSE, f"{name}: is not written as it must be ({type(error).__name__})"))
     return result

@@ -10,9 +10,9 @@ from itertools import pairwise
 from typing import Any
 
 from .findings import Unproven, must
-from .laws import CONTEXT, ONE, of_law, of_rows, sizes, weights, whole
+from .laws import CONTEXT, ONE, epsilon_of, of_law, of_rows, sizes, weights, whole
 
-__all__ = ["BITS", "CODES", "RECORDS", "SIZES", "WORDS", "checked", "claimed", "given"]
+__all__ = ["BITS", "CODES", "RECORDS", "SIZES", "WORDS", "checked", "claimed", "given", "known"]
 
 Parameters = Mapping[str, Any]
 Check = Callable[[Mapping[str, Any]], bool]
@@ -38,6 +38,11 @@ _GIVEN = {
 }
 
 
+def known(kind: str) -> bool:
+    """Tell whether the law of a mechanism can be built here."""
+    return kind in _MECHANISMS
+
+
 def checked(kind: str, p: Parameters, law: Sequence[Mapping[str, Any]]) -> bool:
     """Compare a mechanism's law with its parameters; return whether all of it was built again.
 
@@ -48,8 +53,9 @@ def checked(kind: str, p: Parameters, law: Sequence[Mapping[str, Any]]) -> bool:
     Unproven
         If the parameters are known by a digest alone, or the mechanism is not known here.
     """
-    if kind not in _MECHANISMS:
-        raise Unproven(f"the mechanism {kind!r} is not known here")
+    if not known(kind):
+        exact = f"the law that is stated has epsilon {epsilon_of(law):.6g}"
+        raise Unproven(f"the mechanism {kind!r} is not known here; {exact}")
     epsilon = p["epsilon"]
     number = isinstance(epsilon, (int, float)) and not isinstance(epsilon, bool)
     must(number and math.isfinite(epsilon) and epsilon >= 0, "its epsilon is no budget")

@@ -15,7 +15,7 @@ from typing import Any
 from . import parameters
 from .delta import delta_of
 from .files import contents_of, sha256_of, values_of
-from .findings import FALSE, NOTE, PROVEN, Finding, Lie, Unproven, looked, must
+from .findings import FALSE, NOTE, PROVEN, Lie, Statement, Unproven, looked, must
 from .laws import (
     CONTEXT,
     ONE,
@@ -44,7 +44,9 @@ _LAST = 1e-15  # relative, of what a sum of doubles may
 _DELTA = Decimal("0.9")  # of a delta: what noise of least width reaches
 
 
-def verify(report: Mapping[str, Any], output: Path | None = None, key: bytes | None = None) -> list[Finding]:
+def verify(
+    report: Mapping[str, Any], output: Path | None = None, key: bytes | None = None
+) -> list[Statement]:
     """Check a privacy report.
 
     Parameters
@@ -58,49 +60,49 @@ def verify(report: Mapping[str, Any], output: Path | None = None, key: bytes | N
 
     Returns
     -------
-    list of Finding
+    list of Statement
         What was checked; `verdict` sums it up.
     """
     if not isinstance(report, Mapping) or not isinstance(report.get("mechanisms"), list):
-        return [Finding(FALSE, "is no privacy report: it has no list of mechanisms")]
+        return [Statement(FALSE, "is no privacy report: it has no list of mechanisms")]
     with localcontext(CONTEXT):
         return _verified(report, output, key)
 
 
-def _verified(report: Mapping[str, Any], output: Path | None, key: bytes | None) -> list[Finding]:
+def _verified(report: Mapping[str, Any], output: Path | None, key: bytes | None) -> list[Statement]:
     result = looked("the report", lambda: _digests(report)) + looked("the report", lambda: _stated(report))
     for number, entry in enumerate(report["mechanisms"], 1):
 
-        def mechanism(entry: Any = entry, number: int = number) -> Iterator[Finding]:
+        def mechanism(entry: Any = entry, number: int = number) -> Iterator[Statement]:
             return _mechanism(entry, f"{number}. {entry['mechanism']} on {', '.join(entry['columns'][:3])}")
 
         result += looked(f"mechanism {number}", mechanism)
     if all(each.verdict != FALSE for each in result):
         result += looked("a record", lambda: _total(report))
     if output is None:
-        result.append(Finding(NOTE, "file not checked: none was given"))
+        result.append(Statement(NOTE, "file not checked: none was given"))
     else:
         result += looked("the file", lambda: _file(report, output))
     if key is not None:
         result += looked("the signature", lambda: _signed(report, key))
     elif "signature" in report:
-        result.append(Finding(NOTE, "signed; by whom was not asked (--signed-by)"))
+        result.append(Statement(NOTE, "signed; by whom was not asked (--signed-by)"))
     if all(each.verdict != FALSE for each in result):
-        result.append(Finding(NOTE, _TRUST))
+        result.append(Statement(NOTE, _TRUST))
     return result
 
 
 # -- what the report says of itself, and of its plan
 
 
-def _digests(report: Mapping[str, Any]) -> Iterator[Finding]:
+def _digests(report: Mapping[str, Any]) -> Iterator[Statement]:
     rest = {name: value for name, value in report.items() if name not in ("report_sha256", "signature")}
     plan = report["plan"]
     same = canonical(rest) == report["report_sha256"]
     if plan is not None or report["plan_sha256"] is not None:
         same = same and canonical(plan) == report["plan_sha256"]
     must(same, "was CHANGED after it was written")
-    yield Finding(PROVEN, "the report agrees with its digests, which anybody can make anew")
+    yield Statement(PROVEN, "the report agrees with its digests, which anybody can make anew")
 
 
 def canonical(values: Any) -> str:
@@ -109,16 +111,16 @@ def canonical(values: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _stated(report: Mapping[str, Any]) -> Iterator[Finding]:
+def _stated(report: Mapping[str, Any]) -> Iterator[Statement]:
     """Check what the report says beside its mechanisms."""
     must(report["tool"] == "bitldp", "is of another tool")
     records, entries, plan = report["rows"], report["mechanisms"], report["plan"]
     must(type(records) is int and records >= 0, "rows is no number of them")
     must(len(entries) > 0, "names no mechanism: nothing was randomized")
     if report["repeatable"]:
-        yield Finding(NOTE, "made with a key, as its writer says: who holds the key can test values")
+        yield Statement(NOTE, "made with a key, as its writer says: who holds the key can test values")
     if report["seeded"] is not False:
-        yield Finding(FALSE, "SEEDED: made with a fixed seed, for tests only; it has no privacy")
+        yield Statement(FALSE, "SEEDED: made with a fixed seed, for tests only; it has no privacy")
     must(type(report["repeatable"]) is bool, "repeatable is neither true nor false")
     named = isinstance(report["release"], str) and report["release"] != ""
     must(named or (report["release"] is None and not report["repeatable"]), "the release has no name")
@@ -130,7 +132,7 @@ def _stated(report: Mapping[str, Any]) -> Iterator[Finding]:
         must(kept == [] and len(entries) == 1, "an array has one mechanism, and keeps nothing")
         names = entries[0]["columns"]
         must(names == [str(j) for j in range(len(names))], "the columns of an array are numbers")
-        yield Finding(NOTE, "an array has no plan: parameters are those that the mechanism's entry states")
+        yield Statement(NOTE, "an array has no plan: parameters are those that the mechanism's entry states")
     else:
         must(not set(plan) - {"column", "keep"}, "the plan has keys that no plan has")
         parts = [part for column in plan["column"] for part in _parts(column)]
@@ -138,9 +140,9 @@ def _stated(report: Mapping[str, Any]) -> Iterator[Finding]:
         for entry, part in zip(entries, parts, strict=True):
             _planned(entry, *part)
         must(kept == plan.get("keep", []), "keeps other columns than its plan")
-        yield Finding(PROVEN, "mechanisms, parameters and columns are those of the plan")
+        yield Statement(PROVEN, "mechanisms, parameters and columns are those of the plan")
     if kept:
-        yield Finding(NOTE, f"released as they are, without any privacy: {', '.join(kept)}")
+        yield Statement(NOTE, f"released as they are, without any privacy: {', '.join(kept)}")
 
 
 _Part = tuple[Mapping[str, Any], str, dict[str, Any]]
@@ -168,6 +170,8 @@ def _planned(entry: Mapping[str, Any], column: Mapping[str, Any], name: str, pla
     must(entry["columns"] == ([columns] if isinstance(columns, str) else columns), f"{title}: other columns")
     for each in sorted({*plan, *stated}):
         must(_same(plan.get(each), stated.get(each)), f"{title}: {each} is another in the plan")
+    if not parameters.known(name):
+        return
     listed = column.get("categories")
     if listed is None:
         listed = next((v for k, v in plan.items() if k in SIZES and isinstance(v, list)), None)
@@ -209,7 +213,7 @@ def _same(plan: Any, stated: Any) -> bool:
 # -- a mechanism: parameters, law, epsilon
 
 
-def _mechanism(entry: Mapping[str, Any], name: str) -> Iterator[Finding]:
+def _mechanism(entry: Mapping[str, Any], name: str) -> Iterator[Statement]:
     kind, p, law = entry["mechanism"], entry["parameters"], entry["law"]
     well_formed(law)
     try:
@@ -225,7 +229,7 @@ def _mechanism(entry: Mapping[str, Any], name: str) -> Iterator[Finding]:
         for each, exact in _exact(kind, p, law).items():
             said = f"epsilon {exact:.12g} from its integers, printed {printed[each]:.15g}"
             must(agrees(printed[each], exact), f"{name}: {said} ({each})")
-        yield Finding(PROVEN, f"{name}: {made}; {said}")
+        yield Statement(PROVEN, f"{name}: {made}; {said}")
     yield from _claim(entry, name, printed)
     _public(kind, p, entry)
 
@@ -243,7 +247,7 @@ def _exact(kind: str, p: Mapping[str, Any], law: Sequence[Mapping[str, Any]]) ->
     return {"bit": bit, "feature": feature, "record": record}
 
 
-def _gaussian(entry: Mapping[str, Any], name: str, printed: Mapping[str, Decimal]) -> Iterator[Finding]:
+def _gaussian(entry: Mapping[str, Any], name: str, printed: Mapping[str, Decimal]) -> Iterator[Statement]:
     """Check the delta of Gaussian noise, of one number and of all that are released."""
     law, p = entry["law"], entry["parameters"]
     delta = decimal(entry["delta"])
@@ -255,10 +259,10 @@ def _gaussian(entry: Mapping[str, Any], name: str, printed: Mapping[str, Decimal
         exact = delta_of(those, printed[each])
         said = f"delta {exact:.6g} from its integers at epsilon {printed[each]:.12g}, printed {delta:.6g}"
         must(exact <= delta and (exact >= delta * _DELTA or printed[each] == 0), f"{name}: {said} ({each})")
-    yield Finding(PROVEN, f"{name}: {said}")
+    yield Statement(PROVEN, f"{name}: {said}")
 
 
-def _claim(entry: Mapping[str, Any], name: str, printed: Mapping[str, Decimal]) -> Iterator[Finding]:
+def _claim(entry: Mapping[str, Any], name: str, printed: Mapping[str, Decimal]) -> Iterator[Statement]:
     kind, p = entry["mechanism"], entry["parameters"]
     claimed, unit = decimal(entry["epsilon_claimed"]), p.get("unit", "record")
     asked = parameters.claimed(kind, p)
@@ -269,11 +273,11 @@ def _claim(entry: Mapping[str, Any], name: str, printed: Mapping[str, Decimal]) 
     holds = kind == "Gaussian" or printed[unit] <= claimed
     must(entry["holds"] is holds, f"{name}: holds is otherwise, by claimed and exact epsilon")
     if not holds:
-        yield Finding(NOTE, f"{name}: the claim of epsilon {entry['epsilon_claimed']} does NOT hold")
+        yield Statement(NOTE, f"{name}: the claim of epsilon {entry['epsilon_claimed']} does NOT hold")
     given = parameters.given(kind, p, entry["law"])
     must(entry["given"] == given, f"{name}: given is not what its epsilon takes as known")
     if given:
-        yield Finding(NOTE, f"{name}: given {given}")
+        yield Statement(NOTE, f"{name}: given {given}")
 
 
 def _public(kind: str, p: Mapping[str, Any], entry: Mapping[str, Any]) -> None:
@@ -324,7 +328,7 @@ def _even(kind: str, letters: Sequence[float], near: float, title: str) -> None:
         must(max(steps) - min(steps) <= 4 * near, f"{title}: its letters do not follow each other evenly")
 
 
-def _total(report: Mapping[str, Any]) -> Iterator[Finding]:
+def _total(report: Mapping[str, Any]) -> Iterator[Statement]:
     """Check the sums over all mechanisms."""
     stated, entries = report["total_per_record"], report["mechanisms"]
     exact = [decimal(each["epsilon_exact"]["record"]) for each in entries]
@@ -344,7 +348,7 @@ def _total(report: Mapping[str, Any]) -> Iterator[Finding]:
     must(stated["holds"] is all(each["holds"] for each in entries), "the claim of a record is said otherwise")
     given = "; ".join(dict.fromkeys(each["given"] for each in entries if each["given"]))
     must(stated["given"] == given, "what the total takes as known is said otherwise")
-    yield Finding(PROVEN, said)
+    yield Statement(PROVEN, said)
     if "ledger" in report:
         charged = sum(
             (decimal(each["guarantee"]["record"]) * each["count"] for each in report["ledger"]), Decimal(0)
@@ -353,16 +357,16 @@ def _total(report: Mapping[str, Any]) -> Iterator[Finding]:
         name = f"release {report['release']}"
         noted = all(each["note"].partition(" data ")[0] == name for each in report["ledger"])
         must(report["release"] is None or noted, "its ledger was charged for another release")
-        yield Finding(PROVEN, f"a ledger was charged epsilon {charged:.12g} for it, as the report says")
+        yield Statement(PROVEN, f"a ledger was charged epsilon {charged:.12g} for it, as the report says")
 
 
 # -- the file
 
 
-def _file(report: Mapping[str, Any], path: Path) -> Iterator[Finding]:
+def _file(report: Mapping[str, Any], path: Path) -> Iterator[Statement]:
     same = sha256_of(path) == report["output_sha256"]
     must(same, "is NOT the file that the report is about")
-    yield Finding(PROVEN, "the file is the one that the report is about")
+    yield Statement(PROVEN, "the file is the one that the report is about")
     names: list[str] = []
     allowed: dict[str, tuple[set[str] | None, int]] = {}
     for entry, (column, *_) in zip(report["mechanisms"], _columns(report), strict=True):
@@ -376,12 +380,12 @@ def _file(report: Mapping[str, Any], path: Path) -> Iterator[Finding]:
     same = found.names == names if ordered else sorted(found.names) == sorted(names)
     must(same, f"has other columns than the plan releases and keeps: {_named(found.names)}")
     must(found.rows == report["rows"], f"has {found.rows:,} rows, by the report {report['rows']:,}")
-    yield Finding(PROVEN, f"the file has {found.rows:,} rows, and the columns of the plan: {_named(names)}")
+    yield Statement(PROVEN, f"the file has {found.rows:,} rows, and the columns of the plan: {_named(names)}")
     if found.delimiter is None:
-        yield Finding(NOTE, "its values were not looked at: only those of text are read here")
+        yield Statement(NOTE, "its values were not looked at: only those of text are read here")
         return
     values_of(path, found.delimiter, {found.names.index(name): each for name, each in allowed.items()})
-    yield Finding(PROVEN, "its values are some that the laws can give")
+    yield Statement(PROVEN, "its values are some that the laws can give")
 
 
 def _named(names: Sequence[str]) -> str:
@@ -398,6 +402,8 @@ def _columns(report: Mapping[str, Any]) -> list[_Part]:
 def _released(entry: Mapping[str, Any]) -> list[str]:
     """Return the names of the columns that a mechanism releases."""
     kind, p, columns, first = entry["mechanism"], entry["parameters"], entry["columns"], entry["columns"][0]
+    if not parameters.known(kind):
+        raise Unproven(f"the columns of {kind!r} are not known here")
     if kind == "OLH":
         return [f"{first}_{part}" for part in ("a", "b", "value")]
     if kind == "BlockDesign" and p["public"]:
@@ -490,7 +496,7 @@ def _reports(entry: Mapping[str, Any], column: Mapping[str, Any]) -> tuple[set[s
 # -- the signature
 
 
-def _signed(report: Mapping[str, Any], key: bytes) -> Iterator[Finding]:
+def _signed(report: Mapping[str, Any], key: bytes) -> Iterator[Statement]:
     """Check that the report, its plan and its ledger's entries were signed by the key that is given."""
     try:
         from cryptography.exceptions import InvalidSignature
@@ -511,4 +517,4 @@ def _signed(report: Mapping[str, Any], key: bytes) -> Iterator[Finding]:
         public.verify(bytes.fromhex(report["signature"]), b"bitldp report\0" + canonical(signed).encode())
     except InvalidSignature:
         raise Lie("is NOT that of the key that was given") from None
-    yield Finding(PROVEN, "signed by the key that was given: plan, report and what a ledger was charged")
+    yield Statement(PROVEN, "signed by the key that was given: plan, report and what a ledger was charged")
