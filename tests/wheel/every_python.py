@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -111,8 +112,22 @@ def papers(scripts: Path, install: list[object]) -> None:
         assert f"bitldp {command}" in run(scripts / "bitldp", command, "--help").stdout
 
 
+def check_papers_of(wheel: Path) -> None:
+    """Refuse a wheel of the extension module without its licences, or without a list of what is in it."""
+    names = zipfile.ZipFile(wheel).namelist()
+    for end in (
+        "licenses/LICENSE-MIT",
+        "licenses/LICENSE-APACHE",
+        "licenses/THIRD-PARTY-NOTICES.txt",
+        ".cyclonedx.json",
+    ):
+        assert any(name.endswith(end) for name in names), f"{wheel.name}: has no {end}"
+
+
 def main() -> int:
     """Print a line for each Python."""
+    for wheel in (ROOT / "dist").glob("bitldp-*.whl"):
+        check_papers_of(wheel)
     for version, python in interpreters():
         with tempfile.TemporaryDirectory(prefix="wheel-") as name:
             print(f"Python {version}: {tried(python, Path(name))}, installed from dist and used", flush=True)
