@@ -56,8 +56,9 @@ class MVU(Designed, Numeric):
     Parameters
     ----------
     epsilon : float
-        Exact epsilon of one `unit`, finite, zero or more. A number's share must be 0 or at least 1e-4 (1e-9
-        with one output bit); at most 16 of it is spent.
+        Epsilon of one `unit`, finite, zero or more. A number's share must be 0 or at least 1e-4 (1e-9 with
+        one output bit); at most 16 of it is spent. The exact one is never above, and below by up to 1e-6 of
+        it; with one output bit, by 1e-9.
     input_bits : int
         Bits of the grid, b_in, 1 to 8: a number is dithered to one of 2**b_in points.
     output_bits : int

@@ -170,9 +170,15 @@ def least_spread(features: int, epsilon: float) -> float:
     """
     odds = math.expm1(min(epsilon, 700.0))
     if features == 1:
-        return 1.0 / (odds / (odds + 2.0)) ** 2 - 1.0
+        return _spread(odds / (odds + 2.0))
     angles = _angles(features)
-    return float(1.0 / np.max(odds * angles.sums / (angles.inside * odds + 2.0)) ** 2 - 1.0)
+    return _spread(float(np.max(odds * angles.sums / (angles.inside * odds + 2.0))))
+
+
+def _spread(mean: float) -> float:
+    """Return 1/m^2 - 1, infinite where epsilon is so small that m^2 is no double above 0."""
+    square = mean * mean
+    return 1.0 / square - 1.0 if square > 0.0 else math.inf
 
 
 @lru_cache(maxsize=256)
@@ -184,7 +190,7 @@ def best_directions(features: int, epsilon: float) -> int:
     most = _NEAR * least_spread(features, epsilon)
     while count < _MOST:
         mean = _mean(features, count, best_nearest(features, count, epsilon), odds)
-        if 1.0 / mean**2 - 1.0 <= most:
+        if _spread(mean) <= most:
             break
         count *= 2
     return count

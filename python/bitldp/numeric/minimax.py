@@ -59,7 +59,8 @@ class MinimaxVariance(Designed, Numeric):
     Parameters
     ----------
     epsilon : float
-        Exact epsilon of one `unit`; that of one released number must be from 0.05 to 12.
+        Epsilon of one `unit`; that of one released number must be from 0.05 to 12. The exact one is never
+        above, and below by up to 1.1e-9 of it, 1.1e-8 where a solver is called (`grid_points` up to 24).
     grid_points : int, optional
         Points of the grid, 2 to 513; more of them cost less dither. None: 65 to 257 by the budget of a
         number, so that the dither costs about 1 %. Up to 24 the program is solved when it is asked for, which

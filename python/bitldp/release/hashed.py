@@ -60,9 +60,12 @@ class Hashed(NamedTuple):
 
 
 def spread(epsilon: float, cells: int) -> float:
-    """Return the variance of the indicator of a word that a record has not: q(1-q)/(p-q)^2."""
+    """Return the variance of the indicator of a word that a record has not: q(1-q)/(p-q)^2.
+
+    Infinite where epsilon is so small that no double tells p from q.
+    """
     p, q = 1.0 / (1.0 + (cells - 1) * math.exp(-epsilon)), 1.0 / cells
-    return q * (1.0 - q) / (p - q) ** 2
+    return q * (1.0 - q) / (p - q) ** 2 if p != q else math.inf
 
 
 @lru_cache(maxsize=64)

@@ -7,7 +7,7 @@ import math
 import bitldp
 import numpy as np
 import pytest
-from bitldp.compression import CLDP, SignSGD, Skellam, VectorMVU
+from bitldp.compression import CLDP, LaplaceBall, RandomCodebook, SignSGD, Skellam, VectorMVU
 from bitldp.privacy import added
 
 BUDGETS = (0.0, 5e-324, 1e-12, 20.0, 700.0, 1e308)
@@ -107,3 +107,34 @@ def test_signs_with_a_delta(epsilon):
     assert mechanism.guarantee.holds
     assert math.isfinite(mechanism.guarantee.record)
     assert mechanism.sigma > 0.0
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-300, 1e-160, 1e-18, 1e-12])
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda epsilon: bitldp.HeavyHitters(epsilon=epsilon),
+        lambda epsilon: RandomCodebook(8, epsilon=epsilon),
+        lambda epsilon: RandomCodebook(2, epsilon=epsilon),
+        lambda epsilon: LaplaceBall(8, epsilon=epsilon),
+    ],
+)
+def test_a_budget_that_no_double_tells_from_zero_is_kept_or_refused(build, epsilon):
+    mechanism, refusal = tried(build, epsilon=epsilon)
+    if refusal is not None:
+        assert refusal.startswith("epsilon")
+    else:
+        assert 0.0 <= mechanism.guarantee.record <= epsilon
+
+
+@pytest.mark.slow
+def test_designs_spend_what_they_say():
+    """MVU all but 1e-6, of one bit 1e-9; MinimaxVariance all but 1.1e-9, and 1.1e-8 of few points."""
+    for epsilon in (0.05, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 12.0):
+        for most, mechanism in (
+            (1e-6, bitldp.MVU(epsilon=epsilon)),
+            (1e-9, bitldp.MVU(epsilon=epsilon, output_bits=1)),
+            (1.1e-9, bitldp.MinimaxVariance(epsilon=epsilon)),
+            (1.1e-8, bitldp.MinimaxVariance(epsilon=epsilon, grid_points=5)),
+        ):
+            assert 0.0 <= 1.0 - mechanism.guarantee.record / epsilon <= most

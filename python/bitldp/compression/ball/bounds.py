@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp.accounting import divergence
 from bitldp.accounting.loss_table import LossTable
 from bitldp.base import checks
+from bitldp.compression.ball.joint import joint
 
 __all__ = [
     "costs",
@@ -228,8 +229,11 @@ def pure(table: LossTable, diameter: float, power: int, features: int, positive:
     # by Cauchy and Schwarz, the l1 norm is at most sqrt(d) times the l2 norm
     length = diameter * (1.0 if power == 1 else math.sqrt(features))
     steep = steepest(table.rows) * length
-    looked = _looked(table, math.inf, diameter, power, features, positive)
-    return min(steep, features * table.epsilon, looked) * _UP
+    result = min(steep, features * table.epsilon)
+    if table.rows.shape[1] == 2 and table.rows.all():
+        capacity = _capacity(table, diameter, power, positive)
+        return min(result, joint(table.rows, power, capacity, features, positive)) * _UP
+    return min(result, _looked(table, math.inf, diameter, power, features, positive)) * _UP
 
 
 def curve(
@@ -289,9 +293,16 @@ def _looked(
     points, values = table.rows.shape
     if points > _POINTS or values > _VALUES or not table.rows.all():
         return math.inf
-    # Two records are two radii apart; where none is negative, p-th powers are twice those of one.
-    capacity = (diameter / (points - 1)) ** power / (2.0 if positive else 1.0)
+    capacity = _capacity(table, diameter, power, positive)
     return record(table.rows, alpha, power, capacity, features, positive)
+
+
+def _capacity(table: LossTable, diameter: float, power: int, positive: bool) -> float:
+    """Return what the p-th powers of a record's coordinates add up to, with the largest one as 1.
+
+    Two records are two radii apart; where none is negative, p-th powers are twice those of one.
+    """
+    return (diameter / (len(table.rows) - 1)) ** power / (2.0 if positive else 1.0)
 
 
 def mesh(points: int, power: int, features: int, positive: bool = False) -> NDArray[np.float64]:

@@ -25,6 +25,7 @@ _FINENESS = 256  # steps of the grid for one scale of the noise
 _FALLEN = 5.0  # how far the reports go beyond the ball, in scales
 _FARTHEST = 12_000  # the same at most, in steps
 _UNITS = 200.0  # of the rarest weight, against the square of the difference of neighbours
+_LEAST = 1e-8  # epsilon: below, neighbours differ by too few units of 2**-64
 _UP = 1.0 + 2.0**-40
 
 
@@ -102,6 +103,8 @@ class LaplaceBall(Ball):
         return super(Ball, cls)._usual(epsilon, size)
 
     def _build(self) -> None:
+        if self.epsilon < _LEAST:
+            raise ValueError(f"epsilon: {self.epsilon:g} is too small for chances in units of 2**-64")
         steps, beyond = layout(self.epsilon)
 
         def build(target: float) -> tuple[float, float]:

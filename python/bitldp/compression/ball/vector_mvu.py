@@ -112,8 +112,9 @@ class VectorMVU(Designed, Ball):
     -----
     Neighbouring records are any two of the ball, whose diameter is twice its radius. The channel of a
     coordinate has l1-metric privacy, d(y, y') = abs(y - y'), as in the paper's experiments for both norms.
-    `guarantee.record` is an upper bound computed from the integers: for the l1 ball, of the epsilon; with a
-    delta, of the epsilon that the Rényi bound converts to (`renyi`). `guarantee.feature` is the exact epsilon
+    `guarantee.record` is an upper bound computed from the integers: for the l1 ball, of the epsilon, which it
+    comes to with one output bit, as the worst of both records is computed (within 7 % in an l2 ball of two or
+    three dimensions); with a delta, of the epsilon that the Rényi bound converts to (`renyi`). `guarantee.feature` is the exact epsilon
     of records that differ in one coordinate, at delta 0; with conditional dither, where a coordinate decides
     what is accepted of the others, it is an upper bound for any two records.
 
