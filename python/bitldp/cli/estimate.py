@@ -131,8 +131,11 @@ def _show(rows: list[dict[str, Any]], form: str, groups: tuple[str, ...]) -> Non
         writer.writerows(rows)
         return
     biased = any("biased" in (row["note"] or "") for row in rows)
-    title = "estimates, of which notes say the bias," if biased else "estimates without bias,"
-    table = Table(title=f"{title} each with its interval")
+    table = Table(
+        title="estimates, each with its interval; notes say which are biased"
+        if biased
+        else "estimates without bias, each with its interval"
+    )
     for name in (*groups, "column", "of", "estimate", "± stderr", "low", "high", "records"):
         table.add_column(
             name, justify="left" if name in (*groups, "column", "of") else "right", no_wrap=False
