@@ -175,9 +175,9 @@ def _show(rows: list[dict[str, Any]], form: str, groups: tuple[str, ...]) -> Non
         writer.writerows(rows)
         return
     biased = any("biased" in (row["note"] or "") for row in rows)
-    title = "estimates, of which notes say the bias," if biased else "estimates without bias,"
+    bias = "notes say which are biased" if biased else "without bias"
     table = Table(
-        title=f"{title} each with its interval",
+        title=f"estimates, each with its interval; {bias}",
         caption="of the population that the records are drawn from: errors and intervals cover that, too",
     )
     for name in (*groups, "column", "of", "estimate", "± stderr", "low", "high", "1 % of liars", "records"):

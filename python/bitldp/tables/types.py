@@ -136,7 +136,7 @@ _PLAN = "the plan states"
 def rounded(x: NDArray[Any], codec: ColumnCodec, types: Mapping[str, str]) -> NDArray[Any]:
     """Return an encoded batch with numbers in the stated precision; what is in a range stays there."""
     single = [j for j, name in enumerate(codec.columns) if name in codec.numeric and types[name] == "float32"]
-    if not single or x.dtype.kind != "f":
+    if not single or x.dtype.kind != "f" or not len(x):
         return x
     table = x.reshape(len(x), -1).astype(np.float64)
     largest = float(np.finfo(np.float32).max)

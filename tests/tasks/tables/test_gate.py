@@ -18,6 +18,7 @@ pytest.importorskip("pyarrow", reason='needs pip install "bitldp[tables]"')
 
 import pyarrow as pa
 from bitldp.tables import Column, DataError, PlanError, ReleaseKey, TablePlan
+from bitldp.tables.frames import worded
 
 SECRET = "HIV positive, Anna B."
 NUMBER = 8_675_309  # a secret, too
@@ -131,6 +132,12 @@ def test_no_error_shows_a_value(name: str) -> None:
                 refused += bool(text)
                 assert not any(word in text for word in ("HIV", "Anna", str(NUMBER), "1986")), text
     assert refused > 500
+
+
+def test_what_arrow_says_of_a_value_is_not_shown() -> None:
+    with pytest.raises(DataError, match="column 'x', 'y': holds values that") as caught, worded(["x", "y"]):
+        pa.array([SECRET]).cast(pa.int64())
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
 def test_what_is_wrong_in_a_column_that_no_plan_names_is_not_looked_at() -> None:

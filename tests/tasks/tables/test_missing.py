@@ -131,6 +131,15 @@ def test_intervals_hold_the_share_of_missing_values_and_the_mean_of_the_others(
     assert min(held.values()) >= 105, held
 
 
+def test_the_share_of_answers_and_their_sum_go_together() -> None:
+    """At an epsilon of 60 the number is known whoever answers; as if independent, it would be +- 3.2."""
+    column = Column(bitldp.Piecewise(epsilon=60.0, interval=(0.0, 100.0)), "x", nulls="report")
+    _, mean = answers(column, pa.array([95.0, None] * 200))
+    assert mean["estimate"] == pytest.approx(95.0, abs=0.1)
+    assert mean["stderr"] < 0.2
+    assert mean["high"] - mean["low"] < 0.8
+
+
 def test_where_hardly_anybody_answered_there_is_no_mean() -> None:
     share, mean = answers(REPORTED, pa.nulls(200, pa.float64()))
     assert share["low"] < 1.0 < share["high"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import bitldp
@@ -158,6 +159,33 @@ def test_ids_without_a_sign_that_are_large_are_looked_for_across_batches() -> No
     seen.add(ids_of(large[7:8], "id", 1, typed=True))
     with pytest.raises(DataError, match="an id comes up twice"):
         seen.check()
+
+
+def test_the_types_of_what_leaves_are_known_on_the_driver() -> None:
+    made = PLAN.release(KEY, record="id")
+    assert made.schema(table().schema) == made(table()).schema
+    assert list(made.meta(table().to_pandas())) == ["height", "city"]
+
+
+@pytest.mark.slow
+def test_a_file_of_texts_is_read_by_a_typed_plan(tmp_path: Path) -> None:
+    """Its ids are texts, its numbers and categories those that the plan states."""
+    from support.command import invoke
+
+    (tmp_path / "key").write_text("5eed" * 16)
+    (tmp_path / "key").chmod(0o600)
+    source = tmp_path / "people.csv"
+    source.write_text("id,height,city\n" + "".join(f"a{i},{HEIGHTS[i]},{i % 3 + 1}\n" for i in range(50)))
+    command = ("--record", "id", "--key-file", tmp_path / "key", "-q", "--plan", tmp_path / "plan.toml", "-o")
+    for kind, code in (("text", 0), ("integer", 2)):
+        TablePlan(
+            [Column(HEIGHT.mechanism, "height", nulls="report"), CITY],
+            types={"id": kind, "height": "float32", "city": "integer"},
+        ).write(tmp_path / "plan.toml")
+        result = invoke("perturb", source, *command, tmp_path / f"{kind}.parquet")
+        assert result.exit_code == code, result.stderr
+    assert "column 'id': holds text, where the plan states integer" in " ".join(result.stderr.split())
+    assert invoke("estimate", tmp_path / "text.parquet").exit_code == 0
 
 
 @pytest.mark.parametrize(
