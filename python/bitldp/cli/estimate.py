@@ -175,9 +175,10 @@ def _show(rows: list[dict[str, Any]], form: str, groups: tuple[str, ...]) -> Non
         writer.writerows(rows)
         return
     biased = any("biased" in (row["note"] or "") for row in rows)
-    bias = "notes say which are biased" if biased else "without bias"
     table = Table(
-        title=f"estimates, each with its interval; {bias}",
+        title="estimates, each with its interval; notes say which are biased"
+        if biased
+        else "estimates without bias, each with its interval",
         caption="of the population that the records are drawn from: errors and intervals cover that, too",
     )
     for name in (*groups, "column", "of", "estimate", "± stderr", "low", "high", "1 % of liars", "records"):
