@@ -1,4 +1,4 @@
-"""The extension module: the faces of the Rust core. Its docstrings are in the module itself."""
+"""The extension module: the bindings of the Rust core. Its docstrings are in the module itself."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, final

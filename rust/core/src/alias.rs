@@ -141,7 +141,7 @@ mod tests {
     use super::*;
     use crate::probability::Rounding;
 
-    /// What the columns add up to for each outcome.
+    /// The sum of the columns for each outcome.
     fn represented(table: &Alias) -> Vec<Wide> {
         let plus = |a: &Wide, b: &Wide| {
             let mut limbs = [0; LIMBS];

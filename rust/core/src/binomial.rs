@@ -3,7 +3,7 @@
 //! Of `r` fair coins, `a` heads come up with the weight `C(r, a)`. Restricted to a range, the law is those weights over
 //! their sum, a big integer. A draw compares 64 random bits with the first 64 bits of the cumulative weights; only where
 //! they are equal (once in 2^64 draws for each cell) it goes on, limb by limb, with the big integers themselves. So no
-//! float is anywhere near the law.
+//! float takes part in the law.
 
 use std::iter;
 
@@ -43,14 +43,14 @@ pub(crate) fn binomial(n: u32, k: u32) -> BigUint {
 /// The primes up to `n`.
 fn primes(n: u32) -> Vec<u32> {
     let mut composite = vec![false; n as usize + 1];
-    let mut found = Vec::new();
+    let mut result = Vec::new();
     for p in 2..=n as usize {
         if !composite[p] {
-            found.push(p as u32);
+            result.push(p as u32);
             (p * p..=n as usize).step_by(p).for_each(|multiple| composite[multiple] = true);
         }
     }
-    found
+    result
 }
 
 /// `C(r, low) + … + C(r, high)`, term by term.
@@ -64,7 +64,7 @@ fn sum(r: u32, low: u32, high: u32) -> BigUint {
     total
 }
 
-/// `Σ_{a >= from} C(r, a)`: from the nearest of three places where a sum is known, the middle and the two ends.
+/// `Σ_{a >= from} C(r, a)`: from the nearest of three positions where a sum is known, the middle and the two ends.
 pub(crate) fn upper_tail(r: u32, from: u32) -> BigUint {
     if from > r {
         return BigUint::ZERO;
@@ -137,12 +137,12 @@ impl Restricted {
     #[inline]
     pub(crate) fn sample(&self, draws: &mut Refine<'_>) -> u32 {
         let draw = draws.next() >> (64 - self.width);
-        let mut place = self.guide[(draw >> (self.width - 8)) as usize] as usize;
+        let mut position = self.guide[(draw >> (self.width - 8)) as usize] as usize;
         // The last prefix is the largest number of its width, so the search ends.
-        while self.prefixes[place] < draw {
-            place += 1;
+        while self.prefixes[position] < draw {
+            position += 1;
         }
-        if draw < self.prefixes[place] { self.cells[place] } else { self.decide(draw, draws) }
+        if draw < self.prefixes[position] { self.cells[position] } else { self.decide(draw, draws) }
     }
 
     /// The number of heads for a draw whose first bits are equal to a prefix: the same comparison with all bits, as many

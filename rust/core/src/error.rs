@@ -15,28 +15,28 @@ pub enum Error {
     Argument {
         /// The parameter.
         name: &'static str,
-        /// What is wrong with it, and what is allowed.
+        /// The fault, and what is allowed.
         reason: String,
     },
     /// An element of an input array is outside what is allowed.
     Value {
         /// The array.
         name: &'static str,
-        /// The element's place in the array, counted in C order.
+        /// The element's position in the array, counted in C order.
         index: usize,
-        /// What is allowed.
+        /// The values that are allowed.
         reason: Cow<'static, str>,
     },
     /// An input array has the wrong number of elements.
     Shape {
         /// The array.
         name: &'static str,
-        /// What is wrong with it, and what is allowed.
+        /// The fault, and what is allowed.
         reason: String,
     },
     /// The output buffer does not fit the answer.
     Output {
-        /// What is wrong with it, and what is allowed.
+        /// The fault, and what is allowed.
         reason: String,
     },
     /// There is no memory for the answer, or for working on it.
@@ -48,12 +48,12 @@ pub enum Error {
     Entropy,
     /// `BITLDP_THREADS` says what is no number of threads.
     Threads {
-        /// What it says, and what is allowed.
+        /// The variable's value, and what is allowed.
         reason: String,
     },
     /// The instruction set asked for is unknown, or this processor lacks it.
     Isa {
-        /// What was asked for, and what is allowed.
+        /// The request, and what is allowed.
         reason: String,
     },
 }

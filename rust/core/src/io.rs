@@ -44,12 +44,12 @@ impl Input<'_> {
         with_input!(self, slice => slice.len())
     }
 
-    /// Whether there are none.
+    /// True where there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether they are floating-point numbers.
+    /// True where they are floating-point numbers.
     pub fn is_real(&self) -> bool {
         matches!(self, Input::F32(_) | Input::F64(_))
     }
@@ -77,9 +77,9 @@ pub enum Output<'a> {
     U32(&'a mut [u32]),
     /// A byte of 0 or 1 for each bit, most significant bit of a report first.
     Bits(&'a mut [u8]),
-    /// What the reports stand for, in single precision.
+    /// The decoded reports, in single precision.
     F32(&'a mut [f32]),
-    /// What the reports stand for, in double precision.
+    /// The decoded reports, in double precision.
     F64(&'a mut [f64]),
     /// The bits of all reports, most significant first, eight to a byte, nothing between reports.
     Packed(&'a mut [u8]),
@@ -97,12 +97,12 @@ impl Output<'_> {
         }
     }
 
-    /// Whether the slice has no element.
+    /// True where the slice has no element.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether numbers go there, not codes.
+    /// True where numbers go there, not codes.
     pub fn is_real(&self) -> bool {
         matches!(self, Output::F32(_) | Output::F64(_))
     }

@@ -1,4 +1,4 @@
-//! Instruction sets: the one that the kernels run on is found once, or forced by `BITLDP_ISA`.
+//! Instruction sets: the one that the kernels run on is detected once, or forced by `BITLDP_ISA`.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -214,6 +214,7 @@ pub(crate) fn vectorised<R>(isa: Isa, work: impl FnOnce() -> R) -> R {
     struct Closure<F>(F);
     impl<R, F: FnOnce() -> R> Kernel for Closure<F> {
         type Answer = R;
+        const ALIGNED: bool = false;
 
         #[inline(always)]
         fn run<V: Vector>(self, _: V) -> R {
@@ -232,15 +233,15 @@ pub(crate) fn mask_of(bytes: &[u8; 64]) -> u64 {
     })
 }
 
-/// The places of the ones in `mask`, from the lowest.
+/// The positions of the ones in `mask`, from the lowest.
 #[inline(always)]
 pub(crate) fn ones(mask: impl Into<u64>) -> impl Iterator<Item = usize> {
     let mut left = mask.into();
     std::iter::from_fn(move || {
-        let place = left.trailing_zeros() as usize;
+        let position = left.trailing_zeros() as usize;
         let any = left != 0;
         left &= left.wrapping_sub(1);
-        any.then_some(place)
+        any.then_some(position)
     })
 }
 
@@ -250,11 +251,11 @@ mod tests {
 
     #[test]
     fn every_byte_has_its_place_in_a_mask() {
-        for place in 0..64 {
+        for position in 0..64 {
             let mut bytes = [0; 64];
-            bytes[place] = 1;
-            assert_eq!(mask_of(&bytes), 1 << place);
-            assert!(ones(mask_of(&bytes.map(|byte| 1 - byte))).eq((0..64).filter(|&at| at != place)));
+            bytes[position] = 1;
+            assert_eq!(mask_of(&bytes), 1 << position);
+            assert!(ones(mask_of(&bytes.map(|byte| 1 - byte))).eq((0..64).filter(|&at| at != position)));
         }
     }
 

@@ -62,9 +62,9 @@ pub(crate) fn for_chunks(
         work(chunk, start..total.min(start + chunk_len));
     };
     let wanted = threads.unwrap_or_else(|| {
-        let worth = total.saturating_mul(nanoseconds) / WORTH_A_THREAD_NS;
+        let useful = total.saturating_mul(nanoseconds) / WORTH_A_THREAD_NS;
         // Asking the system costs microseconds: a small batch does not.
-        if worth < 2 { 1 } else { worth.min(std::thread::available_parallelism().map_or(1, |n| n.get())) }
+        if useful < 2 { 1 } else { useful.min(std::thread::available_parallelism().map_or(1, |n| n.get())) }
     });
     // A cap that cannot be read is refused when the module is loaded; who did not look works alone.
     let wanted = wanted.min(chunks);

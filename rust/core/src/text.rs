@@ -18,12 +18,12 @@ pub enum Fields<'a> {
 #[derive(Clone, Copy)]
 pub struct Words<'a> {
     /// Which word each row has; none where it is negative. Without it, each row has its own.
-    pub places: Option<&'a [i32]>,
+    pub positions: Option<&'a [i32]>,
     /// Where each word begins in the bytes, and where the last one ends.
     pub offsets: &'a [i64],
     /// The bytes of all words.
     pub bytes: &'a [u8],
-    /// Whether they are written in quotes, and quotes in them doubled.
+    /// True where they are written in quotes, and quotes in them doubled.
     pub quoted: bool,
 }
 
@@ -43,7 +43,7 @@ impl Fields<'_> {
         }
     }
 
-    /// Whether there are none.
+    /// True where there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -53,11 +53,11 @@ const QUOTE: u8 = b'"';
 
 impl Words<'_> {
     fn rows(&self) -> usize {
-        self.places.map_or(self.offsets.len().saturating_sub(1), <[i32]>::len)
+        self.positions.map_or(self.offsets.len().saturating_sub(1), <[i32]>::len)
     }
 
     /// # Errors
-    /// Offsets or places that do not fit.
+    /// Offsets or positions that do not fit.
     fn check(&self) -> Result<()> {
         let wrong = |name, reason: &str| Err(Error::Shape { name, reason: reason.into() });
         let rising = self.offsets.is_sorted() && self.offsets.first().is_some_and(|&first| first >= 0);
@@ -65,27 +65,30 @@ impl Words<'_> {
             return wrong("offsets", "they must not fall, nor reach past the bytes, and one is needed");
         }
         let words = self.offsets.len() - 1;
-        if self.places.is_some_and(|places| places.iter().any(|&place| i64::from(place) >= words as i64)) {
-            return wrong("places", "there are not as many words");
+        if self
+            .positions
+            .is_some_and(|positions| positions.iter().any(|&position| i64::from(position) >= words as i64))
+        {
+            return wrong("positions", "there are not as many words");
         }
         Ok(())
     }
 
-    /// The bytes of a word: none where another thread has rewritten the offsets or places since they were checked.
-    fn word(&self, place: usize) -> &[u8] {
-        let ends = self.offsets.get(place..).and_then(<[i64]>::first_chunk);
+    /// Bytes of a word: none where another thread has rewritten the offsets or positions since they were checked.
+    fn word(&self, position: usize) -> &[u8] {
+        let ends = self.offsets.get(position..).and_then(<[i64]>::first_chunk);
         ends.and_then(|&[start, end]| self.bytes.get(start as usize..end as usize)).unwrap_or_default()
     }
 
     fn write(&self, row: usize, doubled: bool, out: &mut Vec<u8>) {
-        let place = match self.places {
+        let position = match self.positions {
             None => row,
-            Some(places) => match usize::try_from(places[row]) {
-                Ok(place) => place,
+            Some(positions) => match usize::try_from(positions[row]) {
+                Ok(position) => position,
                 Err(_) => return,
             },
         };
-        let word = self.word(place);
+        let word = self.word(position);
         if !self.quoted {
             out.extend_from_slice(word);
             return;
@@ -106,7 +109,7 @@ impl Words<'_> {
 /// The rows of columns of one length: fields with `delimiter` between them, and a line feed behind each row.
 ///
 /// # Errors
-/// Columns of different lengths, or words whose places do not fit.
+/// Columns of different lengths, or words whose positions do not fit.
 pub fn rows(columns: &[Fields<'_>], delimiter: u8) -> Result<Vec<u8>> {
     let rows = columns.first().map_or(0, Fields::len);
     if let Some(other) = columns.iter().map(Fields::len).find(|&other| other != rows) {
@@ -123,8 +126,8 @@ pub fn rows(columns: &[Fields<'_>], delimiter: u8) -> Result<Vec<u8>> {
     }
     let mut out = Vec::new();
     for row in 0..rows {
-        for (place, (column, &doubled)) in columns.iter().zip(&doubled).enumerate() {
-            if place > 0 {
+        for (position, (column, &doubled)) in columns.iter().zip(&doubled).enumerate() {
+            if position > 0 {
                 out.push(delimiter);
             }
             match column {
@@ -141,7 +144,8 @@ pub fn rows(columns: &[Fields<'_>], delimiter: u8) -> Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    const NAMES: Words<'_> = Words { places: None, offsets: &[1, 2, 5, 5], bytes: b"-ab\"c-", quoted: true };
+    const NAMES: Words<'_> =
+        Words { positions: None, offsets: &[1, 2, 5, 5], bytes: b"-ab\"c-", quoted: true };
 
     fn text(columns: &[Fields<'_>]) -> String {
         String::from_utf8(rows(columns, b';').unwrap()).unwrap()
@@ -149,7 +153,7 @@ mod tests {
 
     #[test]
     fn fields_stand_beside_each_other() {
-        let plain = Words { places: Some(&[1, -1, 0]), offsets: &[0, 2, 3], bytes: b"xyz", quoted: false };
+        let plain = Words { positions: Some(&[1, -1, 0]), offsets: &[0, 2, 3], bytes: b"xyz", quoted: false };
         let columns = [
             Fields::Numbers(Input::F64(&[1.5, -2.0, 0.25])),
             Fields::Words(NAMES),
@@ -163,7 +167,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        let words = |places, offsets| Words { places, offsets, ..NAMES };
+        let words = |positions, offsets| Words { positions, offsets, ..NAMES };
         for wrong in [
             words(None, &[]),
             words(None, &[0, 7]),
@@ -171,14 +175,19 @@ mod tests {
             words(None, &[-1, 1]),
             words(Some(&[3]), NAMES.offsets),
         ] {
-            assert!(rows(&[Fields::Words(wrong)], b',').is_err(), "{:?} {:?}", wrong.places, wrong.offsets);
+            assert!(
+                rows(&[Fields::Words(wrong)], b',').is_err(),
+                "{:?} {:?}",
+                wrong.positions,
+                wrong.offsets
+            );
         }
         let short = Fields::Numbers(Input::U8(&[1]));
         assert!(rows(&[Fields::Words(NAMES), short], b',').is_err());
     }
 
     #[test]
-    fn words_whose_places_changed_after_the_check_are_empty() {
+    fn words_whose_positions_changed_after_the_check_are_empty() {
         for offsets in [[0, 7], [2, 1], [-1, 1], [-2, -1]] {
             let words = Words { offsets: &offsets, ..NAMES };
             assert!(words.check().is_err());

@@ -18,7 +18,7 @@ pub(crate) trait Vector: Copy {
     const BYTES: usize;
     /// Words of 32 bits.
     const LANES: usize = Self::BYTES / 4;
-    /// Whether twice sixteen registers can be worked on without leaving the register file.
+    /// True where twice sixteen registers can be worked on without leaving the register file.
     const TWICE: bool = false;
 
     /// The bytes at `from`, the lowest of a word first; no alignment is needed.
@@ -68,7 +68,7 @@ pub(crate) trait Vector: Copy {
         (differ.xor(c), self.and(b).or(differ.and(c)))
     }
 
-    /// Whether a bit is 1.
+    /// True where a bit is 1.
     #[inline(always)]
     fn any(self) -> bool {
         let mut words = [0; 16];
@@ -109,8 +109,10 @@ impl Portable {
 
 /// Work that is written once and compiled for each instruction set.
 pub(crate) trait Kernel {
-    /// What it comes to.
+    /// The result.
     type Answer;
+    /// True where registers that are kept in memory for a while are to be aligned, which takes a nanosecond a call.
+    const ALIGNED: bool = true;
     /// The work. `any` is a register of the instruction set, of which the others are made. An implementation is marked
     /// `#[inline(always)]`.
     fn run<V: Vector>(self, any: V) -> Self::Answer;

@@ -42,7 +42,7 @@ impl Forms {
         all
     }
 
-    /// What `count` makes of every form, on every instruction set and several numbers of threads, has to be `expected`.
+    /// The counts of every form, on every instruction set and several numbers of threads, have to be `expected`.
     fn check(
         &self,
         columns: usize,
@@ -210,8 +210,8 @@ fn all_ones_do_not_overflow() {
     }
 }
 
-/// The place of what was refused.
-fn place<T: std::fmt::Debug>(result: Result<T, Error>) -> (&'static str, usize) {
+/// The position of what was refused.
+fn position<T: std::fmt::Debug>(result: Result<T, Error>) -> (&'static str, usize) {
     match result.unwrap_err() {
         Error::Value { name, index, .. } => (name, index),
         other => panic!("{other}"),
@@ -235,16 +235,16 @@ fn the_first_place_is_named_on_any_number_of_threads() {
             };
             for &isa in Isa::available() {
                 let codes = of(Reports::U16(&codes), 9).on(isa);
-                assert_eq!(place(codes.word_counts()), ("reports", at));
-                assert_eq!(place(codes.histogram(700)), ("reports", at));
-                assert_eq!(place(codes.sums(700)), ("reports", at));
+                assert_eq!(position(codes.word_counts()), ("reports", at));
+                assert_eq!(position(codes.histogram(700)), ("reports", at));
+                assert_eq!(position(codes.sums(700)), ("reports", at));
                 let packed = of(Reports::Packed(&packed), 10).on(isa);
-                assert_eq!(place(packed.histogram(700)), ("reports", at));
-                assert_eq!(place(packed.sums(700)), ("reports", at));
+                assert_eq!(position(packed.histogram(700)), ("reports", at));
+                assert_eq!(position(packed.sums(700)), ("reports", at));
                 let bits = of(Reports::Bits(&bytes), 1).on(isa);
-                assert_eq!(place(bits.ones()), ("reports", at));
-                assert_eq!(place(bits.histogram(2)), ("reports", at));
-                assert_eq!(place(bits.sums(2)), ("reports", at));
+                assert_eq!(position(bits.ones()), ("reports", at));
+                assert_eq!(position(bits.histogram(2)), ("reports", at));
+                assert_eq!(position(bits.sums(2)), ("reports", at));
             }
         }
     }
@@ -278,6 +278,6 @@ fn what_does_not_fit_is_refused() {
     let pair = Batch::new(Reports::U8(&bytes[..2]), 2, 1, 1).unwrap();
     assert!(Sampled::new(batch, pair, 4).is_err() && Sampled::new(pair, pair, 0).is_err());
     let nine = Batch::new(Reports::U8(&[1, 9]), 2, 1, 4).unwrap();
-    assert_eq!(place(Sampled::new(nine, pair, 9).unwrap().histogram(2)), ("indices", 1));
-    assert_eq!(place(Sampled::new(pair, nine, 9).unwrap().sums(9)), ("codes", 1));
+    assert_eq!(position(Sampled::new(nine, pair, 9).unwrap().histogram(2)), ("indices", 1));
+    assert_eq!(position(Sampled::new(pair, nine, 9).unwrap().sums(9)), ("codes", 1));
 }

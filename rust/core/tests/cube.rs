@@ -19,7 +19,7 @@ fn choose(n: u32, k: u32) -> f64 {
     (0..k).fold(1.0, |c, i| c * f64::from(n - i) / f64::from(i + 1))
 }
 
-/// The probability of one string that agrees with the input in `a` places, written out.
+/// The probability of one string that agrees with the input in `a` positions, written out.
 fn chance(cube: &Cube, a: u32) -> f64 {
     let (r, p) = (cube.bits(), cube.high().to_f64());
     let near: f64 = (cube.near()..=r).map(|a| choose(r, a)).sum();
@@ -31,8 +31,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
     #[test]
-    fn records_do_not_depend_on_the_instruction_set(bits in 1u32..300, records in 0usize..200, place in 0.0f64..1.0, seed in 0u8..9) {
-        let near = 1 + (place * f64::from(bits)) as u32;
+    fn records_do_not_depend_on_the_instruction_set(bits in 1u32..300, records in 0usize..200, position in 0.0f64..1.0, seed in 0u8..9) {
+        let near = 1 + (position * f64::from(bits)) as u32;
         let channel = cube(bits, near.min(bits), near.min(bits) - 1, 0.7);
         let total = records * bits as usize;
         let x: Vec<u8> = (0..total).map(|i| (i * 7 % 3 % 2) as u8).collect();
@@ -148,8 +148,8 @@ fn records_follow_the_joint_law() {
     }
 }
 
-/// The number of agreements of long records, in both ways of drawing places: n = 40,000, four classes, 3 degrees of
-/// freedom, α = 1e-6: 30.7. The key is fixed. So is the mean of one place.
+/// The number of agreements of long records, in both ways of drawing positions: n = 40,000, four classes, 3 degrees of
+/// freedom, α = 1e-6: 30.7. The key is fixed. So is the mean of one position.
 #[test]
 fn long_records_follow_the_law_of_agreements() {
     for bits in [768u32, 5000] {
@@ -190,10 +190,11 @@ fn long_records_follow_the_law_of_agreements() {
             (0..4).map(|i| (counts[i] - expected[i] * n as f64).powi(2) / (expected[i] * n as f64)).sum();
         assert!(chi < 30.7, "{bits} bits: {chi}, {counts:?} against {expected:?}");
         // First, middle and last place agree equally often: five standard errors.
-        for place in [0, bits as usize / 2, bits as usize - 1] {
-            let ones = out.iter().skip(place).step_by(bits as usize).map(|&bit| f64::from(bit)).sum::<f64>();
+        for position in [0, bits as usize / 2, bits as usize - 1] {
+            let ones =
+                out.iter().skip(position).step_by(bits as usize).map(|&bit| f64::from(bit)).sum::<f64>();
             let all = out.iter().map(|&bit| f64::from(bit)).sum::<f64>() / f64::from(bits);
-            assert!((ones - all).abs() < 5.0 * (n as f64 / 4.0).sqrt(), "place {place}");
+            assert!((ones - all).abs() < 5.0 * (n as f64 / 4.0).sqrt(), "position {position}");
         }
     }
 }

@@ -138,8 +138,8 @@ fn letters_of_single_precision_are_the_nearest_whatever_their_number() {
                 let mut single = vec![f32::NAN; count];
                 let (call, output) = (Way { isa, ..ORACLE }, Output::F32(&mut single));
                 channel.randomize(call, None, Input::U32(&x), Some(&letters), output, &key(2)).unwrap();
-                let found = single.iter().zip(&expected);
-                assert!(found.into_iter().all(|(&value, &report)| value == letters[report as usize] as f32));
+                let result = single.iter().zip(&expected);
+                assert!(result.into_iter().all(|(&value, &report)| value == letters[report as usize] as f32));
             }
         }
     }

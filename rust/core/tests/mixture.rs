@@ -23,7 +23,7 @@ fn numbers(count: usize) -> Vec<f32> {
     (0..count).map(|i| scrambled(i) as f32 / u32::MAX as f32 * 2.4 - 1.2).collect()
 }
 
-/// What the two channels report by themselves, put together by the definition.
+/// The reports of the two channels by themselves, put together by the definition.
 fn by_definition(window: Window, matrix: Matrix, x: Input<'_>, first_chunk: u64) -> Vec<u32> {
     let cells = window.cells();
     let (coarse, fine) = (grid(cells, true), grid(matrix.inputs() as u32, true));
@@ -113,8 +113,12 @@ fn epsilon_is_that_of_the_worse_part_that_ever_answers() {
                 cells.chain(answers[3 * y + 1..3 * y + 3].iter().copied()).collect()
             })
             .collect();
-        let found = epsilon_by_enumeration(&rows);
-        assert!((mixture.epsilon() - found).abs() < 1e-12, "{high}, {share}: {} {found}", mixture.epsilon());
+        let result = epsilon_by_enumeration(&rows);
+        assert!(
+            (mixture.epsilon() - result).abs() < 1e-12,
+            "{high}, {share}: {} {result}",
+            mixture.epsilon()
+        );
     }
 }
 
@@ -159,6 +163,6 @@ fn what_does_not_fit_leaves_the_output_and_refused_values_leave_zeros() {
         ([&wide, &closed], [0f32, 2.0, 0.0], 1),
     ] {
         let error = refused(grids, Input::F32(&x), None, 3);
-        assert!(matches!(error, Error::Value { index: found, .. } if found == index), "{error}");
+        assert!(matches!(error, Error::Value { index: result, .. } if result == index), "{error}");
     }
 }

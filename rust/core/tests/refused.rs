@@ -1,4 +1,4 @@
-//! Values that a channel refuses: the first place is named on any number of threads, and the whole output is zeros,
+//! Values that a channel refuses: the first index is named on any number of threads, and the whole output is zeros,
 //! though by then other chunks have been randomized.
 
 use bitldp_core::{
@@ -16,17 +16,17 @@ const MANY: usize = 9 * CHUNK + 24;
 const PLACES: [usize; 3] = [3 * CHUNK + 5, 3 * CHUNK + 6, 8 * CHUNK];
 
 /// Calls with values refused at `PLACES` and at two of them alone, on 1 to 4 threads and every instruction set; `run` gets
-/// the places and fills the marked bytes.
+/// the positions and fills the marked bytes.
 fn check(name: &str, elements: usize, run: impl Fn(&[usize], Isa, usize, &mut [u8]) -> Result<()>) {
     for &isa in Isa::available() {
         for threads in 1..=4 {
             let mut out = vec![7u8; elements];
             run(&[], isa, threads, &mut out).unwrap();
             assert!(out.iter().any(|&byte| byte != 0), "{name}: the good batch is answered");
-            for places in [&PLACES[..], &PLACES[1..], &PLACES[2..]] {
+            for positions in [&PLACES[..], &PLACES[1..], &PLACES[2..]] {
                 out.fill(7);
-                let error = run(places, isa, threads, &mut out).unwrap_err();
-                let first = matches!(error, Error::Value { name: "x", index, .. } if index == places[0]);
+                let error = run(positions, isa, threads, &mut out).unwrap_err();
+                let first = matches!(error, Error::Value { name: "x", index, .. } if index == positions[0]);
                 assert!(first, "{name} on {isa}, {threads} threads: {error}");
                 assert!(
                     out.iter().all(|&byte| byte == 0),
@@ -37,17 +37,17 @@ fn check(name: &str, elements: usize, run: impl Fn(&[usize], Isa, usize, &mut [u
     }
 }
 
-/// Numbers of [0, 1] and NaN at `places`.
-fn numbers(places: &[usize]) -> Vec<f32> {
+/// Numbers of [0, 1] and NaN at `positions`.
+fn numbers(positions: &[usize]) -> Vec<f32> {
     let mut x: Vec<f32> = (0..MANY).map(|i| (i % 11) as f32 / 10.0).collect();
-    places.iter().for_each(|&place| x[place] = f32::NAN);
+    positions.iter().for_each(|&position| x[position] = f32::NAN);
     x
 }
 
-/// Codes below 2 and 200 at `places`.
-fn codes(places: &[usize]) -> Vec<u8> {
+/// Codes below 2 and 200 at `positions`.
+fn codes(positions: &[usize]) -> Vec<u8> {
     let mut x: Vec<u8> = (0..MANY).map(|i| (i % 2) as u8).collect();
-    places.iter().for_each(|&place| x[place] = 200);
+    positions.iter().for_each(|&position| x[position] = 200);
     x
 }
 
@@ -55,7 +55,7 @@ fn grid(points: u32) -> Grid {
     Grid::new(points, 0.0, 1.0, GridRounding::Dither, true).unwrap()
 }
 
-/// The first place, zeros, in every form that reports leave in: numbers, codes, bits and packed bits.
+/// The first index, zeros, in every form that reports leave in: numbers, codes, bits and packed bits.
 #[test]
 fn bits_leave_zeros() {
     let law = || vec![Bit::new(0.7, 0.2).unwrap(); 7];
@@ -68,13 +68,13 @@ fn bits_leave_zeros() {
         ("packed", 7 * MANY / 8, |out| Output::Packed(out)),
     ];
     for (name, elements, form) in forms {
-        check(name, elements, |places, isa, threads, out| {
-            let (x, key) = (numbers(places), key(1));
+        check(name, elements, |positions, isa, threads, out| {
+            let (x, key) = (numbers(positions), key(1));
             let call = Call::new(Some(&codec), Input::F32(&x), form(out), &key);
             channel.randomize_on(isa, Call { threads: Some(threads), ..call })
         });
-        check(name, elements, |places, isa, threads, out| {
-            let (x, key) = (codes(places), key(1));
+        check(name, elements, |positions, isa, threads, out| {
+            let (x, key) = (codes(positions), key(1));
             let call = Call::new(None, Input::U8(&x), form(out), &key);
             channel.randomize_on(isa, Call { threads: Some(threads), ..call })
         });
@@ -93,28 +93,28 @@ fn categories_and_numbers_on_grids_leave_zeros() {
     let (six, two) = (grid(6), grid(2));
     let order: Vec<u16> = (0..36).map(|i| ((i / 6 + i) % 6) as u16).collect();
     let mute = Window::new(6, 2, 0.6, None).unwrap().muted();
-    check("window", MANY, |places, isa, threads, out| {
-        let (x, key) = (codes(places), key(2));
+    check("window", MANY, |positions, isa, threads, out| {
+        let (x, key) = (codes(positions), key(2));
         let call = Call::new(None, Input::U8(&x), Output::U8(out), &key);
         window.randomize_on(isa, Call { threads: Some(threads), ..call })
     });
     let ordered = Window::new(6, 2, 0.6, Some(order)).unwrap();
     for (name, window) in [("on a grid", &window), ("in an order", &ordered), ("mute", &mute)] {
-        check(name, MANY, |places, isa, threads, out| {
-            let (x, key) = (numbers(places), key(2));
+        check(name, MANY, |positions, isa, threads, out| {
+            let (x, key) = (numbers(positions), key(2));
             let call = Call::new(Some(&six), Input::F32(&x), Output::U8(out), &key);
             window.randomize_on(isa, Call { threads: Some(threads), ..call })
         });
     }
-    check("matrix", MANY, |places, isa, threads, out| {
-        let (x, key) = (numbers(places), key(2));
+    check("matrix", MANY, |positions, isa, threads, out| {
+        let (x, key) = (numbers(positions), key(2));
         let call = Call::new(Some(&six), Input::F32(&x), Output::U8(out), &key);
         matrix.randomize_on(isa, Call { threads: Some(threads), ..call })
     });
     let coin = Matrix::new(2, 3, &[0.5, 0.1, 0.4, 0.5, 0.4, 0.1]).unwrap();
     let mixture = Mixture::new(Window::new(6, 2, 0.6, None).unwrap(), coin).unwrap();
-    check("mixture", MANY, |places, isa, threads, out| {
-        let (x, keys) = (numbers(places), [&key(2), &key(3)]);
+    check("mixture", MANY, |positions, isa, threads, out| {
+        let (x, keys) = (numbers(positions), [&key(2), &key(3)]);
         let call = Call::new([&six, &two], Input::F32(&x), Output::U8(out), keys);
         mixture.randomize_on(isa, Call { threads: Some(threads), ..call })
     });
@@ -123,21 +123,21 @@ fn categories_and_numbers_on_grids_leave_zeros() {
 #[test]
 fn strings_and_vectors_leave_zeros() {
     let unary = Unary::new(9, Bit::new(0.7, 0.2).unwrap()).unwrap();
-    check("unary", 9 * MANY, |places, isa, threads, out| {
-        let (x, key) = (codes(places), key(4));
+    check("unary", 9 * MANY, |positions, isa, threads, out| {
+        let (x, key) = (codes(positions), key(4));
         let call = Call::new((), Input::U8(&x), Output::Bits(out), &key);
         unary.randomize_on(isa, Call { threads: Some(threads), ..call })
     });
     let cube = Cube::new(8, 5, 4, Probability::HALF).unwrap();
     let two = grid(2);
-    check("cube", MANY, |places, isa, threads, out| {
-        let (x, key) = (numbers(places), key(4));
+    check("cube", MANY, |positions, isa, threads, out| {
+        let (x, key) = (numbers(positions), key(4));
         let call = Call::new(Some(&two), Input::F32(&x), Output::Bits(out), &key);
         cube.randomize_on(isa, Call { threads: Some(threads), ..call })
     });
     let select = Select::new(&[4, 4], &[1, 3], None).unwrap();
-    check("select", MANY / 8, |places, isa, threads, out| {
-        let (x, key) = (numbers(places), key(4));
+    check("select", MANY / 8, |positions, isa, threads, out| {
+        let (x, key) = (numbers(positions), key(4));
         let call = Call::new(None, Input::F32(&x), Output::U8(out), &key);
         select.randomize_on(isa, Call { threads: Some(threads), ..call })
     });

@@ -65,12 +65,12 @@ proptest! {
             prop_assert_eq!(&codes(&channel, &ask(isa, 1), Input::F64(&doubles)), &expected);
             let undo = Undo::on(isa, rotated, &expected).unwrap();
             prop_assert_eq!(&undo.sums(0.7, Some(3)).unwrap(), &sums);
-            let mut found = vec![0.0; n * d];
-            undo.letters(0.7, &mut found, Some(2)).unwrap();
-            prop_assert_eq!(&found, &letters);
+            let mut result = vec![0.0; n * d];
+            undo.letters(0.7, &mut result, Some(2)).unwrap();
+            prop_assert_eq!(&result, &letters);
         }
-        for (place, (sum, square)) in sums[0].iter().zip(&sums[1]).enumerate() {
-            let column = letters.iter().skip(place).step_by(d);
+        for (position, (sum, square)) in sums[0].iter().zip(&sums[1]).enumerate() {
+            let column = letters.iter().skip(position).step_by(d);
             let (one, two) = column.fold((0.0, 0.0), |(one, two), &x| (one + x, two + x * x));
             prop_assert!((one - sum).abs() < 1e-9 * (1.0 + two) && (two - square).abs() < 1e-9 * (1.0 + two));
         }
@@ -104,10 +104,10 @@ fn reports_follow_the_law_of_signed_ranks() {
     let channel = Select::signed(&[1; 10], &weights).unwrap();
     let y = [0.0f32, -3.0, 1.0, 3.0, 0.5];
     let n = 64_000;
-    let (mut found, key) = (vec![0u32; n], key(2));
+    let (mut result, key) = (vec![0u32; n], key(2));
     for &isa in Isa::available() {
         let x = y.repeat(n);
-        let call = Call::new(None, Input::F32(&x), Output::U32(&mut found), &key);
+        let call = Call::new(None, Input::F32(&x), Output::U32(&mut result), &key);
         channel.randomize_on(isa, call).unwrap();
         let values: Vec<f32> = y.iter().flat_map(|&y| [-y, y]).collect();
         let expected: Vec<f64> = values
@@ -119,7 +119,7 @@ fn reports_follow_the_law_of_signed_ranks() {
                 weight as f64 / (55 * equal) as f64
             })
             .collect();
-        let (statistic, degrees) = chi_square(&found, &expected);
+        let (statistic, degrees) = chi_square(&result, &expected);
         assert!(statistic < chi_square_limit(degrees), "{isa}: {statistic}");
     }
 }
@@ -140,8 +140,8 @@ fn counts_of_reports_are_undone_as_their_sum() {
         let mut out = [0.0; 18];
         let both = Rotated { rotation: &rotation, numbers: &[4, 900] };
         undo_counts(both, &counts, 1.5, &mut out, Some(2)).unwrap();
-        for (place, sum) in sum.iter().enumerate() {
-            assert!((out[place] + out[9 + place] - sum).abs() < 1e-9);
+        for (position, sum) in sum.iter().enumerate() {
+            assert!((out[position] + out[9 + position] - sum).abs() < 1e-9);
         }
         assert!(undo_counts(both, &counts[1..], 1.5, &mut out, None).is_err());
         assert!(undo_counts(both, &counts, 1.5, &mut out[1..], None).is_err());

@@ -117,7 +117,7 @@ pub(crate) fn counted<'py>(
 /// Raises
 /// ------
 /// ValueError
-///     A byte that is neither 0 nor 1 (its place is given, never its value), another length, or a number outside its
+///     A byte that is neither 0 nor 1 (its position is given, never its value), another length, or a number outside its
 ///     range. Nothing is counted then.
 /// TypeError
 ///     Another dtype.
@@ -142,7 +142,7 @@ pub(crate) fn count_ones<'py>(
 /// Count, for each column of sign-magnitude words, which of their bits are 1, alone and by twos.
 ///
 /// From these counts the mean and the variance of decoded words follow exactly, whatever the letters, as long as a word is
-/// worth a letter of its sign times a sum of letters of its other bits.
+/// decoded to a letter of its sign times a sum of letters of its other bits.
 ///
 /// Parameters
 /// ----------

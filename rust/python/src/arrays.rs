@@ -34,7 +34,7 @@ pub(crate) fn key_of(name: &str, bytes: Option<&[u8]>) -> PyResult<Key> {
 /// Batches smaller than this are done before another thread could have used the interpreter.
 const WORTH_DETACHING: usize = 1 << 14;
 
-/// Runs `work` without the interpreter lock, where it is long enough to be worth giving it up.
+/// Runs `work` without the interpreter lock, where it is long enough to give it up.
 pub(crate) fn detached<R: Send>(py: Python<'_>, values: usize, work: impl FnOnce() -> R + Send) -> R {
     if values < WORTH_DETACHING { work() } else { py.detach(work) }
 }
@@ -112,7 +112,7 @@ pub(crate) fn contiguous_of<'py>(name: &str, x: &Bound<'py, PyAny>) -> PyResult<
     Ok(numpy.call_method1("require", (array, x.py().None(), ["C", "A"]))?.cast_into::<PyUntypedArray>()?)
 }
 
-/// Whether the elements lie where the processor wants numbers of their size.
+/// True where the elements lie where the processor wants numbers of their size.
 fn is_aligned(array: &Bound<'_, PyUntypedArray>) -> bool {
     // SAFETY: the array is alive.
     unsafe { (*array.as_array_ptr()).fields.flags & NPY_ARRAY_ALIGNED != 0 }
@@ -217,7 +217,7 @@ impl<'py> Target<'py> {
         })
     }
 
-    /// Whether the array has memory in common with `numbers`.
+    /// True where the array has memory in common with `numbers`.
     pub(crate) fn overlaps(&self, numbers: &[f64]) -> bool {
         let Range { start, end } = numbers.as_ptr_range();
         let numbers = start as usize..end as usize;
@@ -255,7 +255,7 @@ pub(crate) fn packed_len(reports: usize, bits: impl TryInto<usize>) -> PyResult<
     bits.map(|bits| bits.div_ceil(8)).ok_or_else(too_many)
 }
 
-/// Whether two ranges of addresses have one in common.
+/// True where two ranges of addresses have one in common.
 fn meet(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.start < b.end && b.start < a.end
 }

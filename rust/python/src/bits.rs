@@ -52,7 +52,7 @@ channel! {
         features: usize,
     }
 
-    face {
+    wrapper {
         const FORMS: &'static [Form] = &[Form::Codes, Form::Bits, Form::Packed];
         const FORMS_WITH_VALUES: &'static [Form] = &[Form::Codes, Form::Bits, Form::Values, Form::Packed];
         const SPELLED: bool = true;
@@ -109,7 +109,7 @@ channel! {
             self.0.laws().len()
         }
 
-        /// Whether every bit is flipped as often from 1 as from 0.
+        /// True where every bit is flipped as often from 1 as from 0.
         #[getter]
         fn symmetric(&self) -> bool {
             self.0.is_symmetric()

@@ -11,17 +11,17 @@ use crate::fixed_point::{FLOATS, is_single};
 use crate::keyed::{KeyedRandomness, NUMBERS, Source};
 use crate::numbers::{Whole, count, threads};
 
-/// The face of a channel: what its calls take and give.
-pub(crate) trait Face {
+/// The class of a channel: what its calls take and give.
+pub(crate) trait ChannelWrapper {
     /// The channel.
     type Core: Channel;
     /// The forms in which reports leave.
     const FORMS: &'static [Form] = &[Form::Codes, Form::Packed];
     /// The forms where reports stand for numbers.
     const FORMS_WITH_VALUES: &'static [Form] = &[Form::Codes, Form::Values, Form::Packed];
-    /// What its codes are to the core.
+    /// The codec as the core takes it.
     const CODES: Form = Form::Codes;
-    /// Whether a codec says what reports stand for; otherwise letters do.
+    /// True where a codec says what reports stand for; otherwise letters do.
     const SPELLED: bool = false;
     /// The inputs that are taken without a codec.
     const TYPES: &'static str = "integers are";
@@ -29,7 +29,7 @@ pub(crate) trait Face {
     /// The channel itself.
     fn core(&self) -> &Self::Core;
 
-    /// Whether an input is taken without a codec.
+    /// True where an input is taken without a codec.
     fn takes(input: &Input<'_>) -> bool {
         !input.is_real()
     }
@@ -56,7 +56,7 @@ pub(crate) fn wrong_shape(x: &Bound<'_, PyUntypedArray>, allowed: &str) -> PyErr
     PyValueError::new_err(format!("x: shape {} is not allowed; {allowed}", tuple(x.shape())))
 }
 
-/// What reports stand for, as Python gives it.
+/// The decoded values of reports, as Python gives them.
 pub(crate) type Letters<'py> = Option<PyReadonlyArray1<'py, f64>>;
 
 /// The numbers of letters.
@@ -71,7 +71,7 @@ pub(crate) fn letters<'a>(letters: &'a Letters<'_>) -> PyResult<Option<&'a [f64]
 /// A call of a channel: the arguments that all channels take.
 pub(crate) struct Call<'a, 'py, F> {
     pub(crate) py: Python<'py>,
-    pub(crate) face: &'a F,
+    pub(crate) wrapper: &'a F,
     pub(crate) x: &'a Bound<'py, PyAny>,
     pub(crate) output: &'a str,
     pub(crate) out: Option<&'a Bound<'py, PyAny>>,
@@ -79,7 +79,7 @@ pub(crate) struct Call<'a, 'py, F> {
     pub(crate) first_chunk: Whole,
 }
 
-impl<'py, F: Face> Call<'_, 'py, F> {
+impl<'py, F: ChannelWrapper> Call<'_, 'py, F> {
     /// Lets the channel fill an array, and gives it back. `real`: whether the input is numbers, not codes.
     pub(crate) fn run(
         self,
@@ -162,12 +162,12 @@ impl<'py, F: Face> Call<'_, 'py, F> {
         if !taken(&values) {
             return Err(wrong_dtype("x", &x, types));
         }
-        let (channel, shape) = (self.face.core(), self.face.shape(&x, form)?);
+        let (channel, shape) = (self.wrapper.core(), self.wrapper.shape(&x, form)?);
         let target = Target::new(&x, self.out, form, channel.report_bits(), &shape, is_single(&values))?;
         if letters.is_some_and(|letters| target.overlaps(letters)) {
             return Err(PyValueError::new_err("out: an array that shares no memory with letters is needed"));
         }
-        let work = self.face.work(values.len());
+        let work = self.wrapper.work(values.len());
         let output = target.output()?;
         detached(self.py, work, || randomize(channel, values, output, threads)).map_err(to_python)?;
         Ok(target.into_any())
@@ -186,23 +186,23 @@ pub(crate) fn table<'py, T: numpy::Element>(
 
 /// The class of a channel: a tuple struct of the channel itself, and what else it holds.
 ///
-/// `get` lists properties that the channel has as methods, `face` what its calls differ in, `methods` the others; `randomize`
+/// `get` lists properties that the channel has as methods, `wrapper` what its calls differ in, `methods` the others; `randomize`
 /// takes what all channels take, and the given arguments after `x`.
 macro_rules! channel {
     (
-        impl $face:ident, $summary:expr;
+        impl $wrapper:ident, $summary:expr;
 
         get { $($(#[$of_getter:meta])* $getter:ident: $got:ty,)* }
 
-        $(face { $($item:tt)* })?
+        $(wrapper { $($item:tt)* })?
 
         methods { $($method:tt)* }
 
         $(#[$of_call:meta])*
         fn randomize($call:ident, $($name:ident: $type:ty),*) $body:block
     ) => {
-        impl $crate::channel::Face for $face {
-            type Core = bitldp_core::$face;
+        impl $crate::channel::ChannelWrapper for $wrapper {
+            type Core = bitldp_core::$wrapper;
 
             fn core(&self) -> &Self::Core {
                 &self.0
@@ -212,7 +212,7 @@ macro_rules! channel {
         }
 
         #[pymethods]
-        impl $face {
+        impl $wrapper {
             $($(#[$of_getter])*
             #[getter]
             fn $getter(&self) -> $got {
@@ -234,15 +234,15 @@ macro_rules! channel {
                 threads: Option<$crate::numbers::Whole>,
                 first_chunk: $crate::numbers::Whole,
             ) -> PyResult<Bound<'py, PyAny>> {
-                let $call = $crate::channel::Call { py, face: self, x, output, out, threads, first_chunk };
+                let $call = $crate::channel::Call { py, wrapper: self, x, output, out, threads, first_chunk };
                 $body
             }
 
             fn __repr__(&self) -> String {
-                let summary: fn(&bitldp_core::$face) -> String = $summary;
-                let core = $crate::channel::Face::core(self);
+                let summary: fn(&bitldp_core::$wrapper) -> String = $summary;
+                let core = $crate::channel::ChannelWrapper::core(self);
                 let (summary, epsilon) = (summary(core), bitldp_core::Channel::epsilon(core));
-                format!("<{}: {summary}, exact epsilon {epsilon:.6}>", stringify!($face))
+                format!("<{}: {summary}, exact epsilon {epsilon:.6}>", stringify!($wrapper))
             }
         }
     };

@@ -66,7 +66,7 @@ channel! {
         epsilon: f64,
     }
 
-    face {
+    wrapper {
         const CODES: Form = Form::Bits;
         const TYPES: &'static str = "without a grid, uint8 is";
 
@@ -100,7 +100,7 @@ channel! {
             self.0.high().numerator()
         }
 
-        /// Whether the input is checked, and zeros are randomized in its place.
+        /// True where the input is checked, and zeros are randomized in its place.
         #[getter]
         fn mute(&self) -> bool {
             self.0.is_mute()
@@ -140,7 +140,7 @@ channel! {
     /// grid : Grid or None
     ///     Two points: numbers become the bit of the end that they are dithered to, 1 for the upper one.
     /// letters : (float, float) or None
-    ///     What a 0 and a 1 are worth, for "values".
+    ///     The decoded values of a 0 and a 1, for "values".
     /// key : bytes, KeyedRandomness or None
     ///     32 bytes, keyed randomness of the records, or None for a fresh key from the operating system.
     /// output : {"codes", "values", "packed"}

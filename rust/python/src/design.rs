@@ -84,7 +84,7 @@ channel! {
             self.0.high().numerator()
         }
 
-        /// Whether the input is checked, and zeros are randomized in its place.
+        /// True where the input is checked, and zeros are randomized in its place.
         #[getter]
         fn mute(&self) -> bool {
             self.0.is_mute()

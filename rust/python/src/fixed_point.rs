@@ -132,7 +132,7 @@ impl FixedPoint {
     /// Code words of float32 or float64 values, in an array of the same shape, or in ``out`` of the smallest unsigned dtype.
     ///
     /// ``threads`` changes nothing but the time. Raises ValueError where a value is NaN or, unless they saturate, infinite
-    /// (its place is given, and ``out`` is zeros), and for unfit ``out``; TypeError for other dtypes.
+    /// (its position is given, and ``out`` is zeros), and for unfit ``out``; TypeError for other dtypes.
     #[pyo3(signature = (x, *, out = None, threads = None))]
     fn encode<'py>(
         &self,
@@ -152,7 +152,7 @@ impl FixedPoint {
     /// The values of unsigned code words, float32 or float64, in an array of the same shape, or in ``out``.
     ///
     /// ``dtype`` is that of ``out`` where there is one. ``threads`` changes nothing but the time. Raises ValueError where a
-    /// code word has more bits than the codec (its place is given, and ``out`` is zeros), and for unfit ``out``; TypeError
+    /// code word has more bits than the codec (its position is given, and ``out`` is zeros), and for unfit ``out``; TypeError
     /// for other dtypes.
     #[pyo3(signature = (codes, dtype = None, *, out = None, threads = None))]
     fn decode<'py>(
@@ -203,7 +203,7 @@ impl FixedPoint {
 pub(crate) const FLOATS: &str = "float32 and float64 are";
 pub(crate) const CODES: &str = "uint8, uint16 and uint32 are";
 
-/// Whether a dtype is float32 rather than float64.
+/// True where a dtype is float32 rather than float64.
 fn single_precision(dtype: &Bound<'_, PyAny>) -> PyResult<bool> {
     let dtype = dtype.py().import("numpy")?.call_method1("dtype", (dtype,))?;
     match dtype.getattr("str")?.extract::<String>()?.trim_start_matches(['<', '>', '=']) {
@@ -213,7 +213,7 @@ fn single_precision(dtype: &Bound<'_, PyAny>) -> PyResult<bool> {
     }
 }
 
-/// Whether an input is single precision: its values then leave in single precision too.
+/// True where an input is single precision: its values then leave in single precision too.
 pub(crate) fn is_single(input: &Input<'_>) -> bool {
     matches!(input, Input::F32(_))
 }

@@ -87,7 +87,7 @@ impl Grid {
         }
     }
 
-    /// Whether values outside the interval are moved to its ends.
+    /// True where values outside the interval are moved to its ends.
     #[getter]
     fn clip(&self) -> bool {
         self.0.clip()

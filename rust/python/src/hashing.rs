@@ -17,9 +17,9 @@ fn line<'py, T: Element>(
 ) -> PyResult<PyReadonlyArray1<'py, T>> {
     let wrong =
         || PyTypeError::new_err(format!("{name}: a contiguous array of {dtype} of one axis is needed"));
-    let found: PyReadonlyArray1<'py, T> = array.extract().map_err(|_| wrong())?;
-    found.as_slice().map_err(|_| wrong())?;
-    Ok(found)
+    let result: PyReadonlyArray1<'py, T> = array.extract().map_err(|_| wrong())?;
+    result.as_slice().map_err(|_| wrong())?;
+    Ok(result)
 }
 
 /// Hash each word by the public function of its own seed.
@@ -50,8 +50,8 @@ pub(crate) fn hash_cells<'py>(
     let hashing = Hashing::new(count("cells", cells)?).map_err(to_python)?;
     let (seeds, words) = (line::<u32>("seeds", seeds, "uint32")?, line::<u64>("words", words, "uint64")?);
     let (seeds, words) = (seeds.as_slice()?, words.as_slice()?);
-    let found = detached(py, words.len(), || hashing.cells(seeds, words)).map_err(to_python)?;
-    Ok(PyArray1::from_vec(py, found))
+    let result = detached(py, words.len(), || hashing.cells(seeds, words)).map_err(to_python)?;
+    Ok(PyArray1::from_vec(py, result))
 }
 
 /// Count the reports that support each word: those whose cell is the word's under the function of their seed.
@@ -90,8 +90,8 @@ pub(crate) fn hash_supports<'py>(
         (line::<u32>("seeds", seeds, "uint32")?, line::<u32>("reports", reports, "uint32")?);
     let words = line::<u64>("words", words, "uint64")?;
     let (seeds, reports, words) = (seeds.as_slice()?, reports.as_slice()?, words.as_slice()?);
-    let found = py.detach(|| hashing.supports(seeds, reports, words, threads)).map_err(to_python)?;
-    Ok(PyArray1::from_vec(py, found))
+    let result = py.detach(|| hashing.supports(seeds, reports, words, threads)).map_err(to_python)?;
+    Ok(PyArray1::from_vec(py, result))
 }
 
 /// Digest each text of a column by SHA-256.
@@ -125,6 +125,6 @@ pub(crate) fn text_digests<'py>(
     let (offsets, texts) = (line::<i64>("offsets", offsets, "int64")?, line::<u8>("texts", texts, "uint8")?);
     let (offsets, texts) = (offsets.as_slice()?, texts.as_slice()?);
     let work = || bitldp_core::text_digests(offsets, texts, threads);
-    let found = detached(py, texts.len() + 64 * offsets.len(), work).map_err(to_python)?;
-    found.into_flattened().into_pyarray(py).reshape([offsets.len() - 1, 32])
+    let result = detached(py, texts.len() + 64 * offsets.len(), work).map_err(to_python)?;
+    result.into_flattened().into_pyarray(py).reshape([offsets.len() - 1, 32])
 }

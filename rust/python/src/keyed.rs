@@ -125,13 +125,13 @@ impl KeyedRandomness {
 
     /// The randomness of one column of some of the records, by their indices: one value of each.
     fn taken(&self, records: PyReadonlyArray1<'_, i64>, column: Whole) -> PyResult<KeyedRandomness> {
-        let (places, column) = (copied(records.as_array())?, count("column", column)?);
-        let outside = || PyIndexError::new_err("records: no such place");
-        let place = |&place: &i64| usize::try_from(place).ok().filter(|&place| place < self.__len__());
-        let places: Vec<usize> = places.iter().map(place).collect::<Option<_>>().ok_or_else(outside)?;
-        let digests = |ids: &[[u8; 32]]| places.iter().map(|&place| ids[place]).collect();
+        let (indices, column) = (copied(records.as_array())?, count("column", column)?);
+        let outside = || PyIndexError::new_err("records: no such index");
+        let index = |&index: &i64| usize::try_from(index).ok().filter(|&index| index < self.__len__());
+        let indices: Vec<usize> = indices.iter().map(index).collect::<Option<_>>().ok_or_else(outside)?;
+        let digests = |ids: &[[u8; 32]]| indices.iter().map(|&index| ids[index]).collect();
         let ids = match &*self.ids {
-            Names::Numbers(ids) => Names::Numbers(places.iter().map(|&place| ids[place]).collect()),
+            Names::Numbers(ids) => Names::Numbers(indices.iter().map(|&index| ids[index]).collect()),
             Names::Digests(ids) => Names::Digests(digests(ids)),
             Names::Bound(ids) => Names::Bound(digests(ids)),
         };
@@ -170,7 +170,7 @@ impl KeyedRandomness {
     }
 }
 
-/// What an argument `key` is: a key, or keyed randomness.
+/// An argument `key`: a key, or keyed randomness.
 pub(crate) enum Source<'a, 'py> {
     Key(&'a [u8]),
     Keyed(Bound<'py, KeyedRandomness>),

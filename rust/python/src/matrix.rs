@@ -58,7 +58,7 @@ channel! {
             bitldp_core::Matrix::new(rows, columns, &entries).map(|matrix| Matrix(matrix.into())).map_err(to_python)
         }
 
-        /// Whether every sample reads the whole table, so that no address depends on the input.
+        /// True where every sample reads the whole table, so that no address depends on the input.
         #[getter]
         fn constant_time(&self) -> bool {
             self.0.is_constant_time()

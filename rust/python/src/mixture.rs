@@ -14,7 +14,7 @@ use crate::keyed::Source;
 use crate::matrix::Matrix;
 use crate::window::Window;
 
-/// What a window says where a table answers 0, and otherwise the table's answer: codes below ``window.cells`` are cells, the
+/// The report of a window where a table answers 0, and otherwise the table's answer: codes below ``window.cells`` are cells, the
 /// answers 1, 2, ... come behind them.
 ///
 /// Parameters

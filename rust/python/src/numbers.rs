@@ -16,7 +16,7 @@ impl Whole {
 /// A Python integer from 0 to 2^128 - 1, or nothing where it is another.
 pub(crate) struct Weight(pub(crate) Option<u128>);
 
-/// What fits, or nothing.
+/// The number if it fits, or nothing.
 fn fitting<'a, 'py, T: FromPyObject<'a, 'py, Error = PyErr>>(
     number: Borrowed<'a, 'py, PyAny>,
 ) -> PyResult<Option<T>> {
@@ -71,7 +71,7 @@ impl<'a, 'py, T: for<'b> FromPyObject<'b, 'py>> FromPyObject<'a, 'py> for List<T
 }
 
 impl Weight {
-    /// What `convert` makes of the integer; `most` says up to what it does.
+    /// The integer as `convert` takes it; `most` says up to what it does.
     ///
     /// # Errors
     /// Another integer.

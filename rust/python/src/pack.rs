@@ -31,7 +31,7 @@ use crate::numbers::{Whole, count as number, threads};
 /// Raises
 /// ------
 /// ValueError
-///     A report that has more bits (its place is given, and ``out`` is zeros), ``bits`` outside its range, or unfit ``out``.
+///     A report that has more bits (its position is given, and ``out`` is zeros), ``bits`` outside its range, or unfit ``out``.
 /// TypeError
 ///     Another dtype.
 /// MemoryError

@@ -120,7 +120,7 @@ impl Rotation {
         out.reshape([numbers.len(), self.0.dimensions()])
     }
 
-    /// What reports are worth: rows of their rotations, times `scale`.
+    /// Decoded reports: rows of their rotations, times `scale`.
     ///
     /// Parameters
     /// ----------
@@ -150,7 +150,7 @@ impl Rotation {
         out.reshape([n, features])
     }
 
-    /// The sums of what reports are worth, times `scale`, and of the squares of that.
+    /// The sums of decoded reports, times `scale`, and of their squares.
     ///
     /// Parameters
     /// ----------
@@ -175,7 +175,7 @@ impl Rotation {
         Ok(sums.map(|sum| PyArray1::from_vec(py, sum)))
     }
 
-    /// The sums of what reports are worth by rotation, of how often each was given under it.
+    /// The sums of decoded reports by rotation, of how often each was given under it.
     ///
     /// Parameters
     /// ----------

@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::arrays::{self, Form, copied};
-use crate::channel::{Call, Face, channel, wrong_shape};
+use crate::channel::{Call, ChannelWrapper, channel, wrong_shape};
 use crate::error::to_python;
 use crate::keyed::Source;
 use crate::numbers::{Weight, Whole};
@@ -18,13 +18,13 @@ type Runs<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u64>>);
 /// The arguments that make the channel again.
 type NewArguments<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u64>>, Option<u64>, bool);
 
-/// The face of a selection from vectors of so many numbers, which are rotated first.
+/// The calls of a selection from vectors of so many numbers, which are rotated first.
 struct Turned<'a>(&'a bitldp_core::Select, usize);
 
 /// The shape of the reports of vectors of `columns` numbers.
 fn shape(x: &Bound<'_, PyUntypedArray>, form: Form, columns: usize, bits: u32) -> PyResult<Vec<usize>> {
     match x.shape() {
-        &[n, found] if found == columns => Ok(match form {
+        &[n, given] if given == columns => Ok(match form {
             Form::Packed => vec![arrays::packed_len(n, bits)?],
             _ => vec![n],
         }),
@@ -32,7 +32,7 @@ fn shape(x: &Bound<'_, PyUntypedArray>, form: Form, columns: usize, bits: u32) -
     }
 }
 
-impl Face for Turned<'_> {
+impl ChannelWrapper for Turned<'_> {
     type Core = bitldp_core::Select;
 
     fn core(&self) -> &Self::Core {
@@ -89,7 +89,7 @@ channel! {
         nothing: Option<u64>,
     }
 
-    face {
+    wrapper {
         fn shape(&self, x: &Bound<'_, PyUntypedArray>, form: Form) -> PyResult<Vec<usize>> {
             shape(x, form, self.0.dimensions() as usize, self.0.report_bits())
         }
@@ -119,7 +119,7 @@ channel! {
             made.map(Select).map_err(to_python)
         }
 
-        /// Whether the ranks are of coordinates with either sign.
+        /// True where the ranks are of coordinates with either sign.
         #[getter]
         fn signed(&self) -> bool {
             self.0.is_signed()
@@ -151,9 +151,9 @@ channel! {
             first_chunk: Whole,
         ) -> PyResult<Bound<'py, PyAny>> {
             let rotation = &rotation.get().0;
-            let face = Turned(&self.0, rotation.features());
+            let wrapper = Turned(&self.0, rotation.features());
             let rotated = Rotated { rotation, numbers: row("rotations", &rotations)? };
-            let call = Call { py, face: &face, x, output, out, threads, first_chunk };
+            let call = Call { py, wrapper: &wrapper, x, output, out, threads, first_chunk };
             call.run(true, Some(rotated), None, &arrays::key(key)?)
         }
 

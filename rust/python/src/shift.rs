@@ -49,7 +49,7 @@ channel! {
         outputs: usize,
         /// The largest noise, K.
         reach: usize,
-        /// What is added to every input besides the noise.
+        /// The number that is added to every input besides the noise.
         offset: i32,
         /// The exact epsilon of a value, at delta 0.
         epsilon: f64,
@@ -68,7 +68,7 @@ channel! {
             Ok(Shift(if mute { shift.muted() } else { shift }))
         }
 
-        /// Whether the input is checked, and zeros are randomized in its place.
+        /// True where the input is checked, and zeros are randomized in its place.
         #[getter]
         fn mute(&self) -> bool {
             self.0.is_mute()

@@ -50,7 +50,7 @@ channel! {
         epsilon: f64,
     }
 
-    face {
+    wrapper {
         const FORMS: &'static [Form] = &[Form::Bits, Form::Packed];
 
         fn shape(&self, x: &Bound<'_, PyUntypedArray>, form: Form) -> PyResult<Vec<usize>> {
@@ -81,7 +81,7 @@ channel! {
             self.0.high().numerator()
         }
 
-        /// Whether the input is checked, and zeros are randomized in its place.
+        /// True where the input is checked, and zeros are randomized in its place.
         #[getter]
         fn mute(&self) -> bool {
             self.0.is_mute()

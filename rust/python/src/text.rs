@@ -12,7 +12,7 @@ use crate::numbers::List;
 /// The numbers that are written.
 const NUMBERS: &str = "float32, float64 and integers are";
 
-/// A column: an array of numbers, or the places, offsets and bytes of words, and whether they are in quotes.
+/// A column: an array of numbers, or the positions, offsets and bytes of words, and whether they are in quotes.
 #[derive(FromPyObject)]
 pub(crate) enum Column<'py> {
     Words(Option<Bound<'py, PyAny>>, Bound<'py, PyAny>, Bound<'py, PyAny>, bool),
@@ -36,8 +36,8 @@ impl<'py> Column<'py> {
         };
         Ok(match self {
             Column::Numbers(numbers) => Arrays::Numbers(line("columns", numbers)?),
-            Column::Words(places, offsets, bytes, quoted) => Arrays::Words(
-                places.as_ref().map(|places| line("places", places)).transpose()?,
+            Column::Words(positions, offsets, bytes, quoted) => Arrays::Words(
+                positions.as_ref().map(|positions| line("positions", positions)).transpose()?,
                 line("offsets", offsets)?,
                 line("bytes", bytes)?,
                 *quoted,
@@ -50,12 +50,12 @@ impl Arrays<'_> {
     fn fields(&self) -> PyResult<Fields<'_>> {
         Ok(match self {
             Arrays::Numbers(numbers) => Fields::Numbers(input(numbers, NUMBERS)?),
-            Arrays::Words(places, offsets, bytes, quoted) => {
-                let places = places.as_ref().map(|places| {
-                    slice::<i32>(places).ok_or_else(|| wrong_dtype("places", places, "int32 is"))
+            Arrays::Words(positions, offsets, bytes, quoted) => {
+                let positions = positions.as_ref().map(|positions| {
+                    slice::<i32>(positions).ok_or_else(|| wrong_dtype("positions", positions, "int32 is"))
                 });
                 Fields::Words(Words {
-                    places: places.transpose()?,
+                    positions: positions.transpose()?,
                     offsets: slice::<i64>(offsets)
                         .ok_or_else(|| wrong_dtype("offsets", offsets, "int64 is"))?,
                     bytes: slice::<u8>(bytes).ok_or_else(|| wrong_dtype("bytes", bytes, "uint8 is"))?,
@@ -70,9 +70,9 @@ impl Arrays<'_> {
 ///
 /// Parameters
 /// ----------
-/// columns : list of arrays of numbers, and of tuples (places, offsets, bytes, quoted)
+/// columns : list of arrays of numbers, and of tuples (positions, offsets, bytes, quoted)
 ///     Of words that lie one behind another in `bytes` (uint8): where each begins and the last one ends (`offsets`, int64),
-///     which of them each row has (`places`, int32; none where negative; None: each its own), and whether they are written in
+///     which of them each row has (`positions`, int32; none where negative; None: each its own), and whether they are written in
 ///     quotes, those in them doubled.
 /// delimiter : str
 ///     One ASCII character, between the fields.
@@ -84,7 +84,7 @@ impl Arrays<'_> {
 /// Raises
 /// ------
 /// ValueError, TypeError
-///     For columns of different lengths, arrays of another form, or places that do not fit.
+///     For columns of different lengths, arrays of another form, or positions that do not fit.
 #[pyfunction]
 pub(crate) fn csv_rows<'py>(
     py: Python<'py>,

@@ -40,11 +40,11 @@ channel! {
         categories: usize,
         /// Records in one chunk of the key's stream.
         chunk: usize,
-        /// What the exact epsilon of a record would be on arbitrary strings.
+        /// The exact epsilon of a record if strings were arbitrary.
         epsilon_arbitrary: f64,
     }
 
-    face {
+    wrapper {
         const FORMS: &'static [Form] = &[Form::Bits, Form::Packed];
 
         fn shape(&self, x: &Bound<'_, PyUntypedArray>, form: Form) -> PyResult<Vec<usize>> {

@@ -15,7 +15,7 @@ use crate::vector::{Kernel, Vector};
 /// Groups of counters that one thread works on at a time: 2 KB each.
 const MOST_GROUPS: usize = 4;
 
-/// What a group of counters has counted.
+/// The part of the rows that a group of counters has counted.
 pub(super) struct Columns {
     /// The first byte of a row.
     pub(super) at: usize,
@@ -86,12 +86,13 @@ impl<S> RowsPart<'_, S> {
     {
         let mut sets = zeros::<Counters>(self.groups)?;
         let words = self.groups * BYTES / size_of::<W>();
-        let mut buffers = Buffers { scratch: Vec::new(), padded: zeros(ROWS * words)? };
+        let (mut scratch, mut padded) = (Vec::with_capacity(ROWS), zeros(ROWS * words)?);
         for _ in 0..ROWS {
-            buffers.scratch.push(SourceBuffers::new(words)?);
+            scratch.push(SourceBuffers::new(words)?);
         }
-        let refused = compiled(isa, AddRows { part: self, sets: &mut sets, buffers: &mut buffers });
-        if refused || buffers.scratch.iter().any(SourceBuffers::met_other_bytes) {
+        let buffers = Buffers { scratch: &mut scratch, padded: &mut padded };
+        let refused = compiled(isa, AddRows { part: self, sets: &mut sets, buffers });
+        if refused || scratch.iter().any(SourceBuffers::met_other_bytes) {
             Err(Failed::Refused)
         } else {
             Ok(sets)
@@ -100,14 +101,13 @@ impl<S> RowsPart<'_, S> {
 
     /// Where the bytes of the groups begin in eight rows from `first` on; of rows that are not there, zeros.
     #[inline(always)]
-    fn eight<W: Code>(&self, first: usize, buffers: &mut Buffers<W>) -> [*const u8; ROWS]
+    fn eight<W: Code>(&self, first: usize, buffers: &mut Buffers<'_, W>) -> [*const u8; ROWS]
     where
         S: Source<W>,
     {
         let words = self.groups * BYTES / size_of::<W>();
         let mut from = [std::ptr::null(); ROWS];
-        let padded = buffers.padded.chunks_exact_mut(words);
-        for (r, (scratch, padded)) in buffers.scratch.iter_mut().zip(padded).enumerate() {
+        for (r, scratch) in buffers.scratch.iter_mut().enumerate() {
             let start = ((first + r) * self.stride + self.at) / size_of::<W>();
             // The rows of the next time lie far from each other: nobody guesses them.
             self.source.ask(start + ROWS * self.stride / size_of::<W>(), words);
@@ -115,6 +115,7 @@ impl<S> RowsPart<'_, S> {
             from[r] = if there >= words {
                 self.source.piece(start, words, scratch).as_ptr().cast()
             } else {
+                let padded = &mut buffers.padded[r * words..][..words];
                 padded.fill(W::default());
                 if there > 0 {
                     padded[..there].copy_from_slice(self.source.piece(start, there, scratch));
@@ -127,16 +128,16 @@ impl<S> RowsPart<'_, S> {
 }
 
 /// Where eight rows are put that have to be made first.
-struct Buffers<W> {
-    scratch: Vec<SourceBuffers<W>>,
-    padded: Vec<W>,
+struct Buffers<'a, W> {
+    scratch: &'a mut [SourceBuffers<W>],
+    padded: &'a mut [W],
 }
 
 /// Adds the rows of a part, eight at a time; whether a word had a bit that is not allowed.
 struct AddRows<'a, 's, S, W> {
     part: &'a RowsPart<'s, S>,
     sets: &'a mut [Counters],
-    buffers: &'a mut Buffers<W>,
+    buffers: Buffers<'a, W>,
 }
 
 impl<S: Source<W>, W: Code> Kernel for AddRows<'_, '_, S, W> {
@@ -144,11 +145,13 @@ impl<S: Source<W>, W: Code> Kernel for AddRows<'_, '_, S, W> {
 
     #[inline(always)]
     fn run<V: Vector>(self, any: V) -> bool {
-        let AddRows { part, sets, buffers } = self;
+        let AddRows { part, sets, mut buffers } = self;
+        // A copy that nothing else refers to: the compiler does not read it again for each block.
+        let part = &RowsPart { rows: part.rows.clone(), ..*part };
         assert!(sets.len() == part.groups && part.rows.len() <= MOST_ROWS);
         let mut seen = any.repeat_64(0);
         for block in 0..part.rows.len().div_ceil(ROWS) {
-            let from = part.eight(part.rows.start + block * ROWS, buffers);
+            let from = part.eight(part.rows.start + block * ROWS, &mut buffers);
             for (group, counters) in sets.iter_mut().enumerate() {
                 for at in (0..BYTES).step_by(V::BYTES) {
                     let mut rows = [any; ROWS];

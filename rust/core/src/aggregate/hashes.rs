@@ -2,8 +2,9 @@
 
 use super::{Failed, Totals, table};
 use crate::error::{Error, Result, argument, element, zeros};
-use crate::isa::{Isa, vectorised};
+use crate::isa::{Isa, compiled};
 use crate::parallel::for_chunks;
+use crate::vector::{Kernel, Vector};
 
 /// Reports that one part of the work counts at least.
 const PART: usize = 1 << 13;
@@ -74,11 +75,14 @@ impl Hashes {
 
     fn refusal(&self, reports: &[u32]) -> Error {
         let first = reports.as_chunks::<3>().0.iter().enumerate().find_map(|(at, &triple)| {
-            self.is_refused(triple).iter().position(|&refused| refused).map(|place| (3 * at + place, place))
+            self.is_refused(triple)
+                .iter()
+                .position(|&refused| refused)
+                .map(|position| (3 * at + position, position))
         });
         match first {
-            Some((index, place)) => {
-                let (low, end) = [(1, self.prime), (0, self.prime), (0, self.values)][place];
+            Some((index, position)) => {
+                let (low, end) = [(1, self.prime), (0, self.prime), (0, self.values)][position];
                 element("reports", index, format!("integers from {low} to {} are", end - 1))
             }
             None => argument("reports", "must not be written to while they are counted".into()),
@@ -98,7 +102,8 @@ impl Hashes {
                 let [low, end] =
                     [value, value + 1].map(|value| (value * prime).div_ceil(self.values.into()) as u32);
                 let start = ((a * first + b) % prime) as u32;
-                vectorised(isa, || add(tile, start, a as u32, self.prime, low, end - low));
+                let (step, prime, count) = (a as u32, self.prime, end - low);
+                compiled(isa, CountRemainders { counts: tile, start, step, prime, low, count });
             }
         }
         counts.truncate(inputs);
@@ -107,22 +112,37 @@ impl Hashes {
 }
 
 /// Adds 1 to each counter whose remainder, of `start, start + step, …` modulo the prime, is one of `count` from `low` on.
-#[inline(always)]
-fn add(counts: &mut [u32], start: u32, step: u32, prime: u32, low: u32, count: u32) {
-    // Below twice the prime, so below 2^32; where it was below the prime, the difference wraps around and is the larger.
-    let plus = |a: u32, b: u32| (a + b).min((a + b).wrapping_sub(prime));
-    let mut lanes = [start; LANES];
-    let mut stride = step;
-    for doubled in [1, 2, 4, 8] {
-        for (lane, rest) in lanes.iter_mut().enumerate() {
-            *rest = plus(*rest, if lane & doubled == 0 { 0 } else { stride });
+struct CountRemainders<'a> {
+    counts: &'a mut [u32],
+    start: u32,
+    step: u32,
+    prime: u32,
+    low: u32,
+    count: u32,
+}
+
+impl Kernel for CountRemainders<'_> {
+    type Answer = ();
+    const ALIGNED: bool = false;
+
+    #[inline(always)]
+    fn run<V: Vector>(self, _: V) {
+        let CountRemainders { counts, start, step, prime, low, count } = self;
+        // Below twice the prime, so below 2^32; where it was below the prime, the difference wraps around and is the larger.
+        let plus = |a: u32, b: u32| (a + b).min((a + b).wrapping_sub(prime));
+        let mut lanes = [start; LANES];
+        let mut stride = step;
+        for doubled in [1, 2, 4, 8] {
+            for (lane, rest) in lanes.iter_mut().enumerate() {
+                *rest = plus(*rest, if lane & doubled == 0 { 0 } else { stride });
+            }
+            stride = plus(stride, stride);
         }
-        stride = plus(stride, stride);
-    }
-    for counts in counts.as_chunks_mut::<LANES>().0 {
-        for (hits, rest) in counts.iter_mut().zip(&mut lanes) {
-            *hits += u32::from(rest.wrapping_sub(low) < count);
-            *rest = plus(*rest, stride);
+        for counts in counts.as_chunks_mut::<LANES>().0 {
+            for (hits, rest) in counts.iter_mut().zip(&mut lanes) {
+                *hits += u32::from(rest.wrapping_sub(low) < count);
+                *rest = plus(*rest, stride);
+            }
         }
     }
 }
@@ -157,14 +177,14 @@ mod tests {
     #[test]
     fn what_is_no_report_is_refused_by_its_place() {
         let hashes = Hashes::new(11, 3).unwrap();
-        for (reports, place) in [
+        for (reports, position) in [
             ([1, 0, 2, 0, 0, 0], 3),
             ([1, 0, 2, 1, 11, 0], 4),
             ([1, 0, 2, 10, 10, 3], 5),
             ([11, 0, 0, 1, 1, 1], 0),
         ] {
             let refused = hashes.count(&reports, 5, None).unwrap_err();
-            assert!(matches!(refused, Error::Value { index, .. } if index == place), "{refused}");
+            assert!(matches!(refused, Error::Value { index, .. } if index == position), "{refused}");
         }
         assert!(hashes.count(&[1, 2], 5, None).is_err());
         assert!(hashes.count(&[], 12, None).is_err());

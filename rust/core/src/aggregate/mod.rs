@@ -1,7 +1,7 @@
 //! Reports in aggregate: integer counts and sums, from which estimates are made once, at the end.
 //!
 //! A count or sum of one batch is a plain array of `u64` that adds: batches, threads and machines in any order give the
-//! same numbers. Reports come in the forms in which they leave a channel ([`Reports`]); what a code word or a bit is worth
+//! same numbers. Reports come in the forms in which they leave a channel ([`Reports`]); what a code word or a bit is decoded to
 //! is applied to the counts, never to a report.
 //!
 //! Bits are counted by position: eight registers of them are added up into registers of ones, twos, fours and eights, a
@@ -111,7 +111,7 @@ impl<'a> Batch<'a> {
         Batch { isa, ..self }
     }
 
-    /// The same, counted on so many threads (`None`: as many as it is worth): the counts do not depend on it.
+    /// The same, counted on so many threads (`None`: as many as pay off): the counts do not depend on it.
     ///
     /// # Errors
     /// No threads.
@@ -132,17 +132,17 @@ impl<'a> Batch<'a> {
             codes.iter().position(|&code| code.into() > most)
         }
         if let Reports::Bits(bits) = self.reports
-            && let Some(place) = above(bits, 1)
+            && let Some(position) = above(bits, 1)
         {
-            return Some(element("reports", place, "a bit is 0 or 1"));
+            return Some(element("reports", position, "a bit is 0 or 1"));
         }
-        let place = match self.reports {
+        let position = match self.reports {
             Reports::U8(codes) => above(codes, most),
             Reports::U16(codes) => above(codes, most),
             Reports::U32(codes) => above(codes, most),
             Reports::Bits(_) | Reports::Packed(_) => self.packed_above(most),
         };
-        place.map(|place| element("reports", place, format!("code words from 0 to {most} are")))
+        position.map(|position| element("reports", position, format!("code words from 0 to {most} are")))
     }
 
     /// [`refused`](Self::refused) after something was: it is there still, unless somebody changed the reports meanwhile.
@@ -158,7 +158,7 @@ fn table(lengths: &[usize]) -> Result<Vec<u64>> {
     zeros(count.ok_or(Error::Memory { bytes: usize::MAX })?)
 }
 
-/// What the threads add to, and whether one of them met what is refused or had no memory.
+/// The counts that the threads add to, and whether one of them met what is refused or had no memory.
 struct Totals {
     counts: Mutex<Vec<u64>>,
     failed: Mutex<Option<Failed>>,

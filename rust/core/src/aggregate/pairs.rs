@@ -14,14 +14,14 @@ use crate::vector::{Kernel, Vector};
 /// Registers of all bits of a tile: 40 KB, which stay in the first-level cache.
 const TILE: usize = 640;
 
-/// Registers that the counts of one place take.
+/// Registers that the counts of one position take.
 const fn wide(lane: usize) -> usize {
     if lane == 8 { 2 } else { 1 }
 }
 
-/// What `found` has at `place` for the word `word` of a group: see [`Sum::of_lanes`].
-pub(super) fn value<const LANE: usize>(found: &[Register], place: usize, word: usize) -> u64 {
-    let Register(bytes) = &found[place * wide(LANE) + if LANE == 8 { word % 2 } else { 0 }];
+/// The count that `result` has at `position` for the word `word` of a group: see [`Sum::of_lanes`].
+pub(super) fn value<const LANE: usize>(result: &[Register], position: usize, word: usize) -> u64 {
+    let Register(bytes) = &result[position * wide(LANE) + if LANE == 8 { word % 2 } else { 0 }];
     let at = |i: usize, b: usize| u64::from(bytes[i + b]) << (8 * b);
     match LANE {
         8 => at(word / 2 * 2, 0) | at(word / 2 * 2, 1),
@@ -30,11 +30,11 @@ pub(super) fn value<const LANE: usize>(found: &[Register], place: usize, word: u
     }
 }
 
-/// Adds counts to those of `place`, in the register at `at`.
+/// Adds counts to those of `position`, in the register at `at`.
 #[inline(always)]
-fn put<V: Vector, const LANE: usize>(found: &mut [Register], place: usize, at: usize, counts: [V; 2]) {
+fn put<V: Vector, const LANE: usize>(result: &mut [Register], position: usize, at: usize, counts: [V; 2]) {
     for (i, counts) in counts.into_iter().take(wide(LANE)).enumerate() {
-        let line = &mut found[place * wide(LANE) + i];
+        let line = &mut result[position * wide(LANE) + i];
         line.write(at, line.read(counts, at).plus_64(counts));
     }
 }
@@ -50,10 +50,10 @@ pub(super) struct TilesPart<'a, S, const LANE: usize> {
     pub(super) at: usize,
 }
 
-/// What is counted, and the rows that are being turned.
+/// The counts, and the rows that are being turned.
 struct TileBuffers<W> {
     planes: Vec<Register>,
-    found: Vec<Register>,
+    result: Vec<Register>,
     scratch: SourceBuffers<W>,
     padded: Vec<W>,
 }
@@ -69,23 +69,23 @@ impl<S, const LANE: usize> TilesPart<'_, S, LANE> {
         LANE * Self::squares(bits)
     }
 
-    /// The counts of the part: a place for each of the two halves of a column's counts, as [`value`] reads them. The place
+    /// The counts of the part: a position for each of the two halves of a column's counts, as [`value`] reads them. The position
     /// of the number of records stays 0 in the first half.
     pub(super) fn count<W: Code>(&self, isa: Isa) -> Result<Vec<Register>, Failed>
     where
         S: Source<W>,
     {
         let m = self.bits as usize - 1;
-        let places = 2 * (1 + m + m * (m - 1) / 2);
+        let positions = 2 * (1 + m + m * (m - 1) / 2);
         let words = BYTES / size_of::<W>();
         let mut buffers = TileBuffers {
             planes: zeros(self.bits as usize * Self::squares(self.bits))?,
-            found: zeros(places * wide(LANE))?,
+            result: zeros(positions * wide(LANE))?,
             scratch: SourceBuffers::new(LANE * words)?,
             padded: zeros(LANE * words)?,
         };
         let refused = compiled(isa, CountTiles { part: self, buffers: &mut buffers });
-        if refused || buffers.scratch.met_other_bytes() { Err(Failed::Refused) } else { Ok(buffers.found) }
+        if refused || buffers.scratch.met_other_bytes() { Err(Failed::Refused) } else { Ok(buffers.result) }
     }
 
     /// Turns the squares of a tile from the row `first` on; whether a word had a bit that is not allowed.
@@ -136,7 +136,7 @@ impl<S, const LANE: usize> TilesPart<'_, S, LANE> {
     ) where
         S: Source<W>,
     {
-        let TileBuffers { planes, found, .. } = buffers;
+        let TileBuffers { planes, result, .. } = buffers;
         let (m, most) = (self.bits as usize - 1, Self::squares(self.bits));
         let half = 1 + m + m * (m - 1) / 2;
         assert!(squares <= most && squares.is_multiple_of(AT_ONCE));
@@ -156,7 +156,7 @@ impl<S, const LANE: usize> TilesPart<'_, S, LANE> {
             // SAFETY: there are `squares`, a multiple of those that are added at once.
             unsafe { sign.add(&rows, start) };
         }
-        put::<V, LANE>(found, half, at, sign.of_lanes::<LANE>(0));
+        put::<V, LANE>(result, half, at, sign.of_lanes::<LANE>(0));
         let mut pair = 1 + m;
         for first in (0..m).rev() {
             for second in (0..=first).rev() {
@@ -167,10 +167,10 @@ impl<S, const LANE: usize> TilesPart<'_, S, LANE> {
                     // SAFETY: as above.
                     unsafe { both.add(&rows, start) };
                 }
-                let place = if first == second { m - first } else { pair };
+                let position = if first == second { m - first } else { pair };
                 pair += usize::from(first != second);
-                put::<V, LANE>(found, place, at, both.of_lanes::<LANE>(0));
-                put::<V, LANE>(found, half + place, at, both.of_lanes::<LANE>(1));
+                put::<V, LANE>(result, position, at, both.of_lanes::<LANE>(0));
+                put::<V, LANE>(result, half + position, at, both.of_lanes::<LANE>(1));
             }
         }
     }

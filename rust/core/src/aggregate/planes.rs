@@ -220,9 +220,9 @@ mod tests {
         let mut rows = before.map(|row| Portable::default().repeat_64(row));
         turn(&mut rows);
         for (i, turned) in rows.map(Portable::first).into_iter().enumerate() {
-            for place in 0..64 {
-                let (lane, r) = (place / LANE * LANE, place % LANE);
-                assert_eq!(turned >> place & 1, before[r] >> (lane + i) & 1, "{LANE}: {i} {place}");
+            for position in 0..64 {
+                let (lane, r) = (position / LANE * LANE, position % LANE);
+                assert_eq!(turned >> position & 1, before[r] >> (lane + i) & 1, "{LANE}: {i} {position}");
             }
         }
     }

@@ -57,12 +57,13 @@ impl Batch<'_> {
                         return Err(Failed::Refused);
                     }
                     for word in piece {
-                        let (step, mut place) = (word.widen() / modulus + 1, word.widen() % modulus);
+                        let (step, mut position) = (word.widen() / modulus + 1, word.widen() % modulus);
                         for _ in 0..width {
-                            counts[place as usize] += 1;
+                            counts[position as usize] += 1;
                             // Below zero it wraps around, and is the larger of both.
-                            place =
-                                place.wrapping_sub(step).min(place.wrapping_sub(step).wrapping_add(modulus));
+                            position = position
+                                .wrapping_sub(step)
+                                .min(position.wrapping_sub(step).wrapping_add(modulus));
                         }
                     }
                 }
@@ -81,7 +82,9 @@ impl Batch<'_> {
 fn added_up(codes: &[u64], modulus: usize, width: usize) -> Vec<u64> {
     let mut counts = vec![0; modulus];
     for (step, row) in (1..).zip(codes.chunks_exact(modulus)) {
-        let next = |place: usize| if place + step < modulus { place + step } else { place + step - modulus };
+        let next = |position: usize| {
+            if position + step < modulus { position + step } else { position + step - modulus }
+        };
         // The multiples of a step that shares a divisor come back to 0 too early; from 1 on there are others.
         let circles = common_divisor(step, modulus);
         for first in 0..circles {

@@ -35,7 +35,7 @@ impl<'a> Sampled<'a> {
     /// How often each code was reported about each coordinate: `dimensions` rows of `alphabet` counts.
     ///
     /// # Errors
-    /// A code or an index outside its range (by its place), or no memory. Nothing is counted then.
+    /// A code or an index outside its range (by its position), or no memory. Nothing is counted then.
     pub fn histogram(&self, alphabet: usize) -> Result<Vec<u64>> {
         let counts = table(&[self.dimensions, alphabet])?;
         self.each(alphabet, counts, |counts, index, code| counts[index * alphabet + code as usize] += 1)

@@ -22,7 +22,7 @@ pub struct Sliding {
 /// When to stop, and whether to smooth between iterations.
 #[derive(Clone, Copy, Debug)]
 pub struct Maximization {
-    /// Whether each iteration ends with a weighted mean of neighbours, [1/4, 1/2, 1/4]: EMS of Li et al., SIGMOD 2020.
+    /// True where each iteration ends with a weighted mean of neighbours, [1/4, 1/2, 1/4]: EMS of Li et al., SIGMOD 2020.
     pub smoothing: bool,
     /// The last iterations are those in which the log-likelihood moves by less than this in each, on average.
     pub gain: f64,
@@ -76,13 +76,13 @@ impl Sliding {
         {
             return Err(element("counts", row * self.cells, "a row counts at least one report"));
         }
-        let found = Mutex::new(zeros::<f64>(rows * self.inputs())?);
+        let result = Mutex::new(zeros::<f64>(rows * self.inputs())?);
         let failed = Mutex::new(None);
         for_chunks(rows, 1, threads, USUAL * CELL_NS * self.cells, |row, _| {
             match self.row(&counts[row * self.cells..][..self.cells], how) {
                 Ok(masses) => {
-                    let mut found = found.lock().unwrap_or_else(|broken| broken.into_inner());
-                    found[row * masses.len()..][..masses.len()].copy_from_slice(&masses);
+                    let mut result = result.lock().unwrap_or_else(|broken| broken.into_inner());
+                    result[row * masses.len()..][..masses.len()].copy_from_slice(&masses);
                 }
                 Err(error) => {
                     *failed.lock().unwrap_or_else(|broken| broken.into_inner()) = Some(error);
@@ -91,7 +91,7 @@ impl Sliding {
         });
         match failed.into_inner().unwrap_or_else(|broken| broken.into_inner()) {
             Some(error) => Err(error),
-            None => Ok(found.into_inner().unwrap_or_else(|broken| broken.into_inner())),
+            None => Ok(result.into_inner().unwrap_or_else(|broken| broken.into_inner())),
         }
     }
 
@@ -156,9 +156,9 @@ fn likelihood(counts: &[u64], ratios: &[f64]) -> f64 {
 fn accumulate(numbers: &[f64], sums: &mut [f64]) {
     let mut sum = 0.0;
     sums[0] = 0.0;
-    for (number, place) in numbers.iter().zip(&mut sums[1..]) {
+    for (number, position) in numbers.iter().zip(&mut sums[1..]) {
         sum += number;
-        *place = sum;
+        *position = sum;
     }
 }
 
@@ -168,9 +168,9 @@ fn smooth(numbers: &mut [f64]) {
     let count = numbers.len();
     let (low, high) = ((2.0 * first + numbers[1]) / 3.0, (2.0 * last + numbers[count - 2]) / 3.0);
     let mut before = first;
-    for place in 1..count - 1 {
-        let here = numbers[place];
-        numbers[place] = (before + 2.0 * here + numbers[place + 1]) / 4.0;
+    for position in 1..count - 1 {
+        let here = numbers[position];
+        numbers[position] = (before + 2.0 * here + numbers[position + 1]) / 4.0;
         before = here;
     }
     (numbers[0], numbers[count - 1]) = (low, high);
@@ -201,8 +201,9 @@ mod tests {
             }
             if how.smoothing {
                 let old = masses.clone();
-                for (place, mass) in masses.iter_mut().enumerate() {
-                    let weights = [(place.checked_sub(1), 1.0), (Some(place), 2.0), (Some(place + 1), 1.0)];
+                for (position, mass) in masses.iter_mut().enumerate() {
+                    let weights =
+                        [(position.checked_sub(1), 1.0), (Some(position), 2.0), (Some(position + 1), 1.0)];
                     let met = weights.iter().filter_map(|&(at, weight)| Some((*old.get(at?)?, weight)));
                     let (sum, weight) = met.fold((0.0, 0.0), |(s, w), (each, by)| (s + by * each, w + by));
                     *mass = sum / weight;
@@ -221,8 +222,8 @@ mod tests {
             let counts: Vec<u64> = (0..cells as u64).map(|cell| cell * 7919 % 23).collect();
             for smoothing in [false, true] {
                 let how = Maximization { smoothing, ..HOW };
-                let found = law.maximize(&counts, how, Some(1)).unwrap();
-                for (one, other) in found.iter().zip(by_table(&law, &counts, how)) {
+                let result = law.maximize(&counts, how, Some(1)).unwrap();
+                for (one, other) in result.iter().zip(by_table(&law, &counts, how)) {
                     assert!((one - other).abs() < 1e-9, "{cells} {width}: {one} {other}");
                 }
             }
@@ -240,10 +241,10 @@ mod tests {
         });
         let counts: Vec<u64> = chances.map(|chance| (chance * 1e15).round() as u64).collect();
         let how = Maximization { smoothing: false, gain: 0.0, most: 20_000 };
-        let found = law.maximize(&counts, how, None).unwrap();
+        let result = law.maximize(&counts, how, None).unwrap();
         assert!(
-            found.iter().zip(&truth).all(|(one, other)| (one - other).abs() < 1e-3),
-            "{found:?} {truth:?}"
+            result.iter().zip(&truth).all(|(one, other)| (one - other).abs() < 1e-3),
+            "{result:?} {truth:?}"
         );
     }
 

@@ -23,7 +23,7 @@ impl<W: Code> SourceBuffers<W> {
         Ok(SourceBuffers { words: zeros(words)?, packed: zeros(4 * words)?, seen: 0 })
     }
 
-    /// Whether a byte was neither 0 nor 1.
+    /// True where a byte was neither 0 nor 1.
     pub(super) fn met_other_bytes(&self) -> bool {
         self.seen > 1
     }
@@ -99,7 +99,7 @@ impl<W: Code> Source<W> for &[W] {
 pub(super) struct Flat<'a> {
     isa: Isa,
     stream: &'a [u8],
-    /// Whether the stream is bytes of 0 and 1.
+    /// True where the stream is bytes of 0 and 1.
     spread: bool,
     bits: u32,
     words: usize,
@@ -169,7 +169,7 @@ impl Batch<'_> {
         Flat { isa: self.isa, stream, spread, bits: self.bits, words: self.words(), unpack }
     }
 
-    /// The place of the first packed or spread word above `most`.
+    /// The position of the first packed or spread word above `most`.
     pub(super) fn packed_above(&self, most: u32) -> Option<usize> {
         let (Reports::Bits(stream) | Reports::Packed(stream)) = self.reports else { return None };
         let flat = self.flat(stream, matches!(self.reports, Reports::Bits(_)));

@@ -10,7 +10,7 @@ use crate::parallel::{Parts, for_chunks};
 /// Parts of a batch that are summed apart, in an order that does not depend on the threads.
 const PARTS: usize = 16;
 
-/// As few reports as are not worth a part of their own.
+/// As few reports as get no part of their own.
 const FEW: usize = 64;
 
 /// Numbers that all parts together hold at most.
@@ -21,7 +21,7 @@ const TASK: usize = 64;
 
 /// Undoes the rotations of reports `2 j + s`: coordinate `j` of the rotated vector, with a minus where `s` is 0.
 ///
-/// A report is worth a row of its rotation, of the length 1, as a vector of the ball: the lift is dropped. With
+/// A decoded report is a row of its rotation, of the length 1, as a vector of the ball: the lift is dropped. With
 /// Hadamard rotations the row is integers over their stretch, so sums of rows are exact, and the same in any order, up to
 /// about 2^53.
 pub struct Undo<'a> {
@@ -34,7 +34,7 @@ impl<'a> Undo<'a> {
     /// The reports of rotated vectors.
     ///
     /// # Errors
-    /// Other than one number for each report, a report of no coordinate (by its place); [`Error::Isa`] as
+    /// Other than one number for each report, a report of no coordinate (by its position); [`Error::Isa`] as
     /// [`Isa::current`].
     pub fn new(rotated: Rotated<'a>, codes: &'a [u32]) -> Result<Undo<'a>> {
         Undo::on(Isa::current()?, rotated, codes)
@@ -61,7 +61,7 @@ impl<'a> Undo<'a> {
         500 + 2 * self.rotated.rotation.dimensions()
     }
 
-    /// What every report is worth, times `scale`: as many rows of `features` numbers.
+    /// The decoded reports, times `scale`: as many rows of `features` numbers.
     ///
     /// # Errors
     /// An output of another length, or no threads.
@@ -77,9 +77,9 @@ impl<'a> Undo<'a> {
         for_chunks(self.codes.len(), TASK, threads, self.work(), |_, range| {
             // SAFETY: chunks do not overlap.
             let out = unsafe { parts.part(range.start * features..range.end * features) };
-            let mut room = self.rotated.rotation.room(self.isa);
+            let mut buffers = self.rotated.rotation.buffers(self.isa);
             for (out, at) in out.chunks_exact_mut(features).zip(range) {
-                match self.undone(&mut room, at) {
+                match self.undone(&mut buffers, at) {
                     Undone::Whole(row) => {
                         out.iter_mut().zip(row).for_each(|(out, &x)| *out = f64::from(x) * scale);
                     }
@@ -90,7 +90,7 @@ impl<'a> Undo<'a> {
         Ok(())
     }
 
-    /// The sums of what the reports are worth, times `scale`, and of the squares of that.
+    /// The sums of the decoded reports, times `scale`, and of the squares of that.
     ///
     /// # Errors
     /// [`Error::Memory`] where there is none for them, or no threads.
@@ -103,10 +103,10 @@ impl<'a> Undo<'a> {
             (0..parts).map(|_| zeros(2 * features).map(Mutex::new)).collect::<Result<_>>()?;
         for_chunks(reports, each, threads, self.work(), |part, range| {
             let mut sums = sums[part].lock().expect("nobody panics with it");
-            let mut room = self.rotated.rotation.room(self.isa);
+            let mut buffers = self.rotated.rotation.buffers(self.isa);
             for at in range {
                 let (sum, square) = sums.split_at_mut(features);
-                match self.undone(&mut room, at) {
+                match self.undone(&mut buffers, at) {
                     Undone::Whole(row) => add(self.isa, row.iter().map(|&x| f64::from(x)), sum, square),
                     Undone::Real(row) => add(self.isa, row.iter().copied(), sum, square),
                 }
@@ -124,8 +124,8 @@ impl<'a> Undo<'a> {
         Ok([total, squares])
     }
 
-    fn undone<'b>(&self, room: &'b mut RotationBuffers<'_>, at: usize) -> Undone<'b> {
-        room.undo(self.rotated.numbers[at], self.codes[at])
+    fn undone<'b>(&self, buffers: &'b mut RotationBuffers<'_>, at: usize) -> Undone<'b> {
+        buffers.undo(self.rotated.numbers[at], self.codes[at])
     }
 }
 
@@ -140,7 +140,7 @@ fn add(isa: Isa, row: impl ExactSizeIterator<Item = f64>, sum: &mut [f64], squar
 }
 
 /// Undoes one rotation for each row of counts, `2 D` a row: how often each report was given under the rotation of that
-/// row's number. Rows of `features` numbers: the sums of what those reports are worth, times `scale`.
+/// row's number. Rows of `features` numbers: the sums of those decoded reports, times `scale`.
 ///
 /// # Errors
 /// Counts or an output of other than one row for each number, no threads; [`Error::Isa`] as [`Isa::current`].
@@ -171,7 +171,7 @@ pub fn undo_counts(
         let out = unsafe { parts.part(row * features..(row + 1) * features) };
         let counts = counts[row * 2 * dimensions..(row + 1) * 2 * dimensions].as_chunks::<2>().0;
         let mut vector: Vec<f64> = counts.iter().map(|&[minus, plus]| plus as f64 - minus as f64).collect();
-        rotation.room(isa).undo_all(numbers[row], &mut vector);
+        rotation.buffers(isa).undo_all(numbers[row], &mut vector);
         out.iter_mut().zip(vector).for_each(|(out, x)| *out = x * scale);
     });
     Ok(())

@@ -3,8 +3,8 @@
 //! Rows are added eight at a time. What they come to in eights goes up a ladder of levels, of which each keeps one bit of
 //! every count and, every other time, a carry that waits for the next one: 2^15 rows take 16 levels.
 
-use crate::isa::{Isa, vectorised};
-use crate::vector::Vector;
+use crate::isa::{Isa, compiled};
+use crate::vector::{Kernel, Vector};
 
 /// Rows that are added at once.
 pub(super) const ROWS: usize = 8;
@@ -70,25 +70,37 @@ impl Counters {
 
     /// The counts after `blocks` times eight rows: of bit `i` of byte `b`, counted from the least significant, `[i][b]`.
     pub(super) fn read(&self, isa: Isa, blocks: usize) -> [[u16; BYTES]; 8] {
-        vectorised(isa, || {
-            let mut counts = [[0u16; BYTES]; 8];
-            let mut add = |bytes: &[u8; BYTES], level: usize| {
+        compiled(isa, ReadCounters { levels: &self.levels, blocks })
+    }
+}
+
+/// Adds up the levels of a set after some blocks of eight rows.
+struct ReadCounters<'a> {
+    levels: &'a [Level; LEVELS],
+    blocks: usize,
+}
+
+impl Kernel for ReadCounters<'_> {
+    type Answer = [[u16; BYTES]; 8];
+
+    #[inline(always)]
+    fn run<V: Vector>(self, _: V) -> [[u16; BYTES]; 8] {
+        let mut counts = [[0u16; BYTES]; 8];
+        for (number, level) in self.levels.iter().enumerate() {
+            // What no carry has reached yet is zeros.
+            let carried = number < 3 || self.blocks >> (number - 3) > 1;
+            let waits = number >= 3 && self.blocks >> (number - 3) & 1 == 1;
+            for (bytes, counted) in [(&level.bits, carried), (&level.waiting, waits)] {
+                if !counted {
+                    continue;
+                }
                 for (i, counts) in counts.iter_mut().enumerate() {
                     for (count, byte) in counts.iter_mut().zip(bytes) {
-                        *count += u16::from(byte >> i & 1) << level;
+                        *count += u16::from(byte >> i & 1) << number;
                     }
                 }
-            };
-            for (number, level) in self.levels.iter().enumerate() {
-                // What no carry has reached yet is zeros.
-                if number < 3 || blocks >> (number - 3) > 1 {
-                    add(&level.bits, number);
-                }
-                if number >= 3 && blocks >> (number - 3) & 1 == 1 {
-                    add(&level.waiting, number);
-                }
             }
-            counts
-        })
+        }
+        counts
     }
 }

@@ -1,6 +1,6 @@
-//! What the mean and the variance of decoded sign-magnitude words take: which of their bits are 1, alone and by twos.
+//! Counts that the mean and the variance of decoded sign-magnitude words take: which of their bits are 1, alone and by twos.
 //!
-//! A word is worth S · M: S depends on its sign bit s, and M = a + Σ u_i b_i is affine in its other bits. So over records
+//! A decoded word is S · M: S depends on its sign bit s, and M = a + Σ u_i b_i is affine in its other bits. So over records
 //! the sum of S · M takes counts of s, of b_i and of s b_i, and that of its square counts of b_i b_j and of s b_i b_j: no
 //! more, whatever the letters.
 
@@ -87,14 +87,14 @@ impl Batch<'_> {
             let rows = row..rows.min(row + together);
             let part = TilesPart::<S, LANE> { source, bits: self.bits, stride, rows, at };
             let there = words.min(stride - at);
-            totals.take(part.count::<W>(self.isa).map(|found| self.adding::<LANE>(found, at, there)));
+            totals.take(part.count::<W>(self.isa).map(|result| self.adding::<LANE>(result, at, there)));
         });
     }
 
-    /// What adds the counts that were found of `words` words of a row, from `at` on.
+    /// The function that adds the counts of `words` words of a row, from `at` on.
     fn adding<const LANE: usize>(
         &self,
-        found: Vec<Register>,
+        result: Vec<Register>,
         at: usize,
         words: usize,
     ) -> impl FnOnce(&mut [u64]) {
@@ -102,8 +102,8 @@ impl Batch<'_> {
         move |counts: &mut [u64]| {
             for word in 0..words {
                 let column = (at + word) % self.columns * 2 * statistics;
-                for (place, count) in counts[column..][..2 * statistics].iter_mut().enumerate() {
-                    *count += value::<LANE>(&found, place, word);
+                for (position, count) in counts[column..][..2 * statistics].iter_mut().enumerate() {
+                    *count += value::<LANE>(&result, position, word);
                 }
             }
         }
@@ -140,8 +140,8 @@ impl Batch<'_> {
                     at: group,
                 };
                 let there = words.min(there - group);
-                let found = part.count::<W>(self.isa);
-                totals.take(found.map(|found| self.adding::<LANE>(found, at + group, there)));
+                let result = part.count::<W>(self.isa);
+                totals.take(result.map(|result| self.adding::<LANE>(result, at + group, there)));
             }
         });
     }

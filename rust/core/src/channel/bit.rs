@@ -37,7 +37,7 @@ impl Bit {
         Ok(if p >= q { Bit { p: lie.complement(), q: lie } } else { Bit { p: lie, q: lie.complement() } })
     }
 
-    /// Whether a 1 is flipped as often as a 0.
+    /// True where a 1 is flipped as often as a 0.
     pub fn is_symmetric(&self) -> bool {
         self.p.complement() == self.q
     }

@@ -15,7 +15,7 @@ use crate::parallel::CHUNK;
 use crate::probability::{add_up, mul_up};
 use crate::random::{Digest, Key};
 
-/// What a single thread takes for a feature, roughly, in nanoseconds.
+/// Nanoseconds that a single thread takes for a feature, roughly.
 const NANOSECONDS: usize = 1;
 
 /// The exact ε of a record of independent bits, at three granularities, each rounded up.
@@ -132,7 +132,7 @@ impl Bits {
         self.pattern.as_deref()
     }
 
-    /// Whether every bit is flipped as often from 1 as from 0. Such laws are sampled at twice the speed.
+    /// True where every bit is flipped as often from 1 as from 0. Such laws are sampled at twice the speed.
     pub fn is_symmetric(&self) -> bool {
         self.plans[0].symmetric
     }
@@ -181,7 +181,7 @@ impl Bits {
         }
     }
 
-    /// The place of the first value without a code word of `l` bits; the input's type was checked.
+    /// The position of the first value without a code word of `l` bits; the input's type was checked.
     fn first_refused(&self, isa: Isa, codec: Option<&FixedPoint>, input: Input<'_>) -> Option<usize> {
         let most = u32::MAX >> (32 - self.bits);
         match (codec, input) {
@@ -255,11 +255,11 @@ impl Bits {
         let (codec, features, numbers) = (call.codec, self.features, call.codec.is_some());
         let law = |digest: &mut Digest| self.absorb(codec, digest);
         let (values, words, bits) = (features, features, self.bits);
-        let face =
+        let description =
             records::WholeRecordCall { isa, values, words, bits, numbers, mute: false, law: &law, heard };
         // Integers are numbers where there is a codec.
         let seen = if numbers { Input::F64(&[]) } else { call.input };
-        let reason = self.check(codec, seen, &call.output, &face.chunks(&call)?)?;
+        let reason = self.check(codec, seen, &call.output, &description.chunks(&call)?)?;
         let refused = |input: Input<'_>| self.first_refused(isa, codec, input);
         let draw = |key: &Key, input: Input<'_>, mut output: Output<'_>| {
             let (plans, pattern, spread) = (&self.plans, self.pattern.as_deref(), &self.spread);
@@ -272,7 +272,7 @@ impl Bits {
             }
             None
         };
-        face.randomize(call, refused, draw)?.map_err(|index| element("x", index, reason))
+        description.randomize(call, refused, draw)?.map_err(|index| element("x", index, reason))
     }
 
     /// Absorbs the law and the codec.

@@ -25,7 +25,7 @@ pub trait Channel: Sync {
     ///
     /// # Errors
     /// A call that does not fit the channel; nothing is written then. [`Error::Value`](crate::Error::Value) for a value
-    /// that has no law, at the first such place: values are checked in the pass that randomizes them, and the whole output
+    /// that has no law, at the first such position: values are checked in the pass that randomizes them, and the whole output
     /// is zeros then.
     fn randomize_on(&self, isa: Isa, call: Call<'_, Self::Codec<'_>, Self::Keys<'_>>) -> Result<()>;
 
@@ -42,7 +42,7 @@ pub trait Channel: Sync {
         CHUNK
     }
 
-    /// Whether the input is checked, and then zeros are randomized in its place: so ε is 0 whatever the law is.
+    /// True where the input is checked, and then zeros are randomized in its place: so ε is 0 whatever the law is.
     fn is_mute(&self) -> bool {
         false
     }
@@ -54,7 +54,7 @@ pub struct Call<'a, C, K> {
     pub codec: C,
     /// The values.
     pub input: Input<'a>,
-    /// What each report stands for: needed where numbers leave, unless the codec says it.
+    /// The decoded value of each report: needed where numbers leave, unless the codec says it.
     pub letters: Option<&'a [f64]>,
     /// Where the reports go.
     pub output: Output<'a>,
@@ -62,7 +62,7 @@ pub struct Call<'a, C, K> {
     pub keys: K,
     /// The chunk of the key's stream that the first report belongs to; each has [`Channel::chunk`] reports.
     pub first_chunk: u64,
-    /// Threads to work on; as many as the batch is worth where there is no number.
+    /// Threads to work on; where there is no number, as many as pay off.
     pub threads: Option<usize>,
 }
 

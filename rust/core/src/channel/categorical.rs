@@ -10,7 +10,7 @@ use crate::kernel::categorical::{CategoricalSampler, Letters, first_outside};
 use crate::parallel::CHUNK;
 use crate::random::Key;
 
-/// What a single thread takes for a sample, roughly, in nanoseconds.
+/// Nanoseconds that a single thread takes for a sample, roughly.
 pub(super) const NANOSECONDS: usize = 2;
 
 /// A channel that gives one of finitely many reports for one of finitely many inputs.
@@ -93,7 +93,7 @@ pub(super) fn check_output(
     chunks.check(output)
 }
 
-/// The place of the first value that has no row.
+/// The position of the first value that has no row.
 pub(super) fn first_refused(isa: Isa, rows: u32, grid: Option<&Grid>, input: Input<'_>) -> Option<usize> {
     match (input, grid) {
         (Input::F32(values), Some(grid)) => off_grid(isa, grid, values),

@@ -56,10 +56,10 @@ impl Chunks {
 
     /// Calls `draw(chunk, reports, output)` for each chunk of the key's stream: `output` has room for just those reports.
     ///
-    /// Before that, `refused(reports)` says which of the values of those reports has no law, as a place among them.
+    /// Before that, `refused(reports)` says which of the values of those reports has no law, as a position among them.
     ///
     /// # Errors
-    /// The first place of the batch with such a value, whatever the number of threads; the output is zeros then.
+    /// The first index of the batch with such a value, whatever the number of threads; the output is zeros then.
     pub(super) fn walk(
         &self,
         output: Output<'_>,
@@ -68,15 +68,15 @@ impl Chunks {
         draw: impl Fn(u64, Range<usize>, Output<'_>) + Sync,
     ) -> std::result::Result<(), usize> {
         self.walk_anyway(output, nanoseconds, |chunk, range, output| {
-            let place = refused(range.clone());
-            if place.is_none() {
+            let position = refused(range.clone());
+            if position.is_none() {
                 draw(chunk, range, output);
             }
-            place
+            position
         })
     }
 
-    /// The same, where drawing is sound for any value: `draw` answers with the place of the first that is refused. Who
+    /// The same, where drawing is sound for any value: `draw` answers with the position of the first that is refused. Who
     /// looks for it after drawing lets the drawing hide what reading the memory takes.
     pub(super) fn walk_anyway(
         &self,
@@ -89,21 +89,21 @@ impl Chunks {
         let parts = OutputParts::new(output.reports(self.filled(0..self.reports, real), bits));
         for_chunks(self.reports, self.chunk, self.threads, nanoseconds, |chunk, range| {
             let start = range.start * self.values;
-            // Behind a refused place nothing can come first, and nothing will leave.
+            // Behind a refused position nothing can come first, and nothing will leave.
             if first.load(Ordering::Relaxed) < start {
                 return;
             }
             // SAFETY: chunks do not overlap.
             let output = unsafe { parts.part(self.filled(range.clone(), real), bits) };
-            if let Some(place) = draw(self.first_chunk + chunk as u64, range, output) {
-                first.fetch_min(start + place, Ordering::Relaxed);
+            if let Some(position) = draw(self.first_chunk + chunk as u64, range, output) {
+                first.fetch_min(start + position, Ordering::Relaxed);
             }
         });
         match first.into_inner() {
             usize::MAX => Ok(()),
-            place => {
+            position => {
                 output.clear();
-                Err(place)
+                Err(position)
             }
         }
     }

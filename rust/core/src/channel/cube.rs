@@ -1,4 +1,4 @@
-//! Half-cubes and caps: a report is a string of signs that agrees with the input in many places, or in few.
+//! Half-cubes and caps: a report is a string of signs that agrees with the input in many positions, or in few.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,20 +23,20 @@ const MOST_BITS: u32 = 1 << 17;
 
 /// The channel of half-cubes and caps, on strings of `r` bits (signs).
 ///
-/// Let `A` be the number of places in which the report agrees with the input. With probability `T / 2^64` the report is
+/// Let `A` be the number of positions in which the report agrees with the input. With probability `T / 2^64` the report is
 /// uniform among the strings with `A >= near`, otherwise among those with `A <= far`, where `far` is `near - 1` (the two
 /// sets are all strings) or `near` (both hold the strings with just `near` agreements, as in the paper of Duchi, Jordan
 /// and Wainwright for an even number of coordinates).
 ///
 /// The number of agreements is drawn from the binomial law restricted to the chosen set, by comparing random bits with
-/// exact big integers; then every set of as many places is equally likely to be the one that agrees.
+/// exact big integers; then every set of as many positions is equally likely to be the one that agrees.
 pub struct Cube {
     sets: Arc<Sets>,
     high: Probability,
     mute: bool,
 }
 
-/// What does not depend on the probability, and takes longest to prepare.
+/// The part that does not depend on the probability, and takes longest to prepare.
 struct Sets {
     bits: u32,
     near: u32,
@@ -119,7 +119,7 @@ impl Cube {
         Chunks { reports: input.len() / values, bits, values, chunk: self.chunk(), first_chunk, threads }
     }
 
-    /// Refuses what does not fit; gives what a 0 and a 1 are worth.
+    /// Refuses what does not fit; gives the decoded values of a 0 and a 1.
     fn check(
         &self,
         grid: Option<&Grid>,
@@ -199,7 +199,7 @@ impl Channel for Cube {
 
     /// The input is records of `bits` values each, one after the other: bytes of 0 and 1 are the bits; real numbers need a
     /// grid of two points, and are dithered to one of its ends, the upper one being 1. The output takes `Bits`, `Packed`
-    /// (nothing between records), or what two letters say that a 0 and a 1 are worth.
+    /// (nothing between records), or the two letters that a 0 and a 1 are decoded to.
     ///
     /// Neither branches nor addresses depend on the input: it is only combined with the drawn disagreements, by exclusive
     /// or, in the end.
@@ -209,7 +209,7 @@ impl Channel for Cube {
         let bits = self.bits() as usize;
         let chunks = self.chunks(input, first_chunk, threads);
         chunks.check(&output)?;
-        // About a nanosecond a byte of bits, and what the places that are put right take, about sqrt(r) of them.
+        // About a nanosecond a byte of bits, and what the positions that are put right take, about sqrt(r) of them.
         let work = 200 + bits / if input.is_real() { 1 } else { 4 };
         let mut zeros = Vec::new();
         let (heard_grid, heard_input) = heard(self.is_mute(), grid, input, &mut zeros);
@@ -224,7 +224,7 @@ impl Channel for Cube {
 }
 
 impl Keyed for Cube {
-    /// A record is one value: two that differ in one place have independent reports.
+    /// A record is one value: two that differ in one position have independent reports.
     fn randomize_keyed_on(&self, isa: Isa, call: KeyedCall<'_, Option<&Grid>>) -> Result<()> {
         self.randomize_hearing(u64::MAX, isa, call)
     }
@@ -248,8 +248,9 @@ impl Cube {
             absorb(grid, digest);
         };
         let (values, bits) = (self.bits() as usize, self.bits());
-        let face = records::WholeRecordCall { isa, values, words: 1, bits, numbers, mute, law: &law, heard };
-        let chunks = face.chunks(&call)?;
+        let description =
+            records::WholeRecordCall { isa, values, words: 1, bits, numbers, mute, law: &law, heard };
+        let chunks = description.chunks(&call)?;
         // Integers are numbers where there is a grid.
         let seen = if numbers { Input::F64(&[]) } else { call.input };
         let letters = self.check(grid, seen, call.letters, &call.output)?;
@@ -259,11 +260,12 @@ impl Cube {
             self.sampler(isa, key, heard_grid, letters).chunk(0, 1, input, output);
             None
         };
-        face.randomize(call, |input| first_refused(isa, grid, input), draw)?
+        description
+            .randomize(call, |input| first_refused(isa, grid, input), draw)?
             .map_err(|index| element("x", index, allowed(grid)))
     }
 
-    /// What draws with a key.
+    /// The sampler of a key.
     fn sampler<'a>(
         &'a self,
         isa: Isa,
@@ -285,12 +287,12 @@ impl Cube {
     }
 }
 
-/// What a value may be.
+/// The values that are allowed.
 fn allowed(grid: Option<&Grid>) -> &'static str {
     grid.map_or("0 and 1 are", Grid::allowed)
 }
 
-/// The place of the first value that is no sign and has none; the input's type was checked.
+/// The position of the first value that is no sign and has none; the input's type was checked.
 fn first_refused(isa: Isa, grid: Option<&Grid>, input: Input<'_>) -> Option<usize> {
     match (input, grid) {
         (Input::F32(values), Some(grid)) => off_grid(isa, grid, values),

@@ -216,7 +216,7 @@ impl Design {
         call.refuse_letters()?;
         let (inputs, outputs, mute, bits) = (self.inputs, self.outputs(), self.is_mute(), self.report_bits());
         let law = |digest: &mut Digest| self.absorb(digest);
-        let face = records::WholeRecordCall {
+        let description = records::WholeRecordCall {
             isa,
             values: 1,
             words: 1,
@@ -227,7 +227,7 @@ impl Design {
             heard,
         };
         check_grid("grid", inputs, None, call.input)?;
-        check_output(outputs, None, &call.output, &face.chunks(&call)?)?;
+        check_output(outputs, None, &call.output, &description.chunks(&call)?)?;
         let refused = |input: Input<'_>| first_outside(isa, input, inputs);
         let draw = |key: &Key, input: Input<'_>, output: Output<'_>| {
             let (letters, mut code) = (Letters { double: None, single: &[] }, [0]);
@@ -236,7 +236,7 @@ impl Design {
             records::write(code[0], output);
             None
         };
-        face.randomize(call, refused, draw)?.map_err(|index| no_row(inputs, None, index))
+        description.randomize(call, refused, draw)?.map_err(|index| no_row(inputs, None, index))
     }
 
     /// Absorbs the law.

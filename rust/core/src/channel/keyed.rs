@@ -19,7 +19,7 @@ use crate::random::Digest;
 
 pub use randomness::KeyedRandomness;
 
-/// What a single thread takes for a sample, roughly, in nanoseconds.
+/// Nanoseconds that a single thread takes for a sample, roughly.
 const NANOSECONDS: usize = 40;
 
 /// One call of a channel with keyed randomness.
@@ -38,13 +38,13 @@ pub struct KeyedCall<'a, C> {
     pub codec: C,
     /// The values, record by record: as many of each as there are columns.
     pub input: Input<'a>,
-    /// What each report stands for: needed where numbers leave.
+    /// The decoded value of each report: needed where numbers leave.
     pub letters: Option<&'a [f64]>,
     /// Where the reports go.
     pub output: Output<'a>,
     /// The randomness to draw from.
     pub randomness: KeyedRandomness<'a>,
-    /// Threads to work on; as many as the batch is worth where there is no number.
+    /// Threads to work on; where there is no number, as many as pay off.
     pub threads: Option<usize>,
 }
 
@@ -87,7 +87,7 @@ pub trait Keyed: super::Channel {
     }
 }
 
-/// What a channel says of itself, for a keyed call.
+/// The properties of a channel that a keyed call needs.
 pub(super) struct ValueCall<'a> {
     /// Rows of each law, by the name of its grid.
     pub(super) rows: &'a [(&'static str, u32)],
@@ -98,36 +98,36 @@ pub(super) struct ValueCall<'a> {
     pub(super) law: &'a dyn Fn(&mut Digest),
 }
 
-/// Checks a call, and gives `draw` the sampler, the place of the first sample, the values and the room of each chunk.
+/// Checks a call, and gives `draw` the sampler, the position of the first sample, the values and the output of each chunk.
 pub(super) fn randomize(
-    face: &ValueCall<'_>,
+    description: &ValueCall<'_>,
     isa: Isa,
     call: KeyedCall<'_, [Option<&Grid>; 2]>,
     draw: impl Fn(&KeyedSampler<'_>, usize, Input<'_>, Output<'_>) + Sync,
 ) -> Result<()> {
-    randomize_hearing(u64::MAX, face, isa, call, draw)
+    randomize_hearing(u64::MAX, description, isa, call, draw)
 }
 
 /// [`randomize`], where the random bits depend on those bits of the value that `heard` marks.
 fn randomize_hearing(
     heard: u64,
-    face: &ValueCall<'_>,
+    description: &ValueCall<'_>,
     isa: Isa,
     call: KeyedCall<'_, [Option<&Grid>; 2]>,
     draw: impl Fn(&KeyedSampler<'_>, usize, Input<'_>, Output<'_>) + Sync,
 ) -> Result<()> {
     let KeyedCall { codec: grids, input, letters, output, randomness, threads } = call;
     let columns = randomness.columns(input.len())?;
-    let bits = report_bits(face.columns);
+    let bits = report_bits(description.columns);
     let batch = Chunks { reports: input.len(), bits, values: 1, chunk: CHUNK, first_chunk: 0, threads };
-    check_output(face.columns, letters, &output, &batch)?;
+    check_output(description.columns, letters, &output, &batch)?;
     if grids[0].is_none() && input.is_real() {
         return Err(argument("x", "without a grid, integers are needed".into()));
     }
     let numbers =
         if grids[0].is_some() && !input.is_real() { doubles(input) } else { Cow::Borrowed(&[][..]) };
     let input = if numbers.is_empty() { input } else { Input::F64(&numbers) };
-    for (&(name, rows), grid) in face.rows.iter().zip(grids) {
+    for (&(name, rows), grid) in description.rows.iter().zip(grids) {
         if let Some(grid) = grid
             && grid.points() != rows
         {
@@ -136,17 +136,17 @@ fn randomize_hearing(
         }
     }
     let checked = input;
-    let laws = || face.rows.iter().zip(grids).map(|(&(_, rows), grid)| (rows, grid));
+    let laws = || description.rows.iter().zip(grids).map(|(&(_, rows), grid)| (rows, grid));
     let refused = |range: Range<usize>| {
         laws().filter_map(|(rows, grid)| first_refused(isa, rows, grid, checked.part(range.clone()))).min()
     };
     let mut zeros = Vec::new();
-    let (first, input) = chunks::heard(face.mute, grids[0], input, &mut zeros);
+    let (first, input) = chunks::heard(description.mute, grids[0], input, &mut zeros);
     let numbers = if matches!(input, Input::F32(_)) { doubles(input) } else { Cow::Borrowed(&[][..]) };
     let input = if numbers.is_empty() { input } else { Input::F64(&numbers) };
     let single = Letters::single(letters, &output);
     let mut digest = randomness.digest();
-    (face.law)(&mut digest);
+    (description.law)(&mut digest);
     grids.into_iter().for_each(|grid| absorb(grid, &mut digest));
     let sampler = KeyedSampler {
         isa,
@@ -154,7 +154,7 @@ fn randomize_hearing(
         column: randomness.column,
         columns,
         grids: [first, grids[1]],
-        rows: face.rows[0].1,
+        rows: description.rows[0].1,
         heard: heard & randomness.ids.heard(),
         letters: Letters { double: letters, single: &single },
         bits,
@@ -167,7 +167,7 @@ fn randomize_hearing(
         let refuses = |&(rows, grid): &(u32, Option<&Grid>)| {
             first_refused(isa, rows, grid, checked.part(one.clone())).is_some()
         };
-        let (rows, grid) = laws().find(refuses).unwrap_or((face.rows[0].1, grids[0]));
+        let (rows, grid) = laws().find(refuses).unwrap_or((description.rows[0].1, grids[0]));
         no_row(rows, grid, index)
     })
 }

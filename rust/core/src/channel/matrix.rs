@@ -110,7 +110,7 @@ impl Matrix {
         &self.law
     }
 
-    /// Whether every sample reads the whole table, so that no address depends on the input.
+    /// True where every sample reads the whole table, so that no address depends on the input.
     pub fn is_constant_time(&self) -> bool {
         self.law.is_read_whole()
     }
@@ -155,13 +155,13 @@ impl Categorical for Matrix {
 
 impl Keyed for Matrix {
     fn randomize_keyed_on(&self, isa: Isa, call: KeyedCall<'_, Option<&Grid>>) -> Result<()> {
-        let face = keyed::ValueCall {
+        let description = keyed::ValueCall {
             rows: &[("grid", self.rows())],
             columns: self.columns(),
             mute: false,
             law: &|digest| self.absorb(digest),
         };
-        keyed::randomize(&face, isa, call.pair(), |sampler, first, input, output| match &self.law {
+        keyed::randomize(&description, isa, call.pair(), |sampler, first, input, output| match &self.law {
             AnyMatrix::Coarse(law) => sampler.samples(law, first, input, output),
             AnyMatrix::Fine(law) => sampler.samples(law, first, input, output),
         })

@@ -22,7 +22,7 @@ use crate::random::{Digest, Key};
 /// The most reports: they are sampled in lanes of 16 bits.
 const MOST: u64 = 1 << 16;
 
-/// As many numbers as are worth room of their own.
+/// As many numbers as get a buffer of their own.
 const FEW: usize = 512;
 
 /// The channel that reports what a window says where a matrix answers 0, and otherwise the matrix's answer: reports below
@@ -151,9 +151,9 @@ impl Keyed for Mixture {
             self.matrix.absorb(digest);
         };
         let rows = [("grids[0]", self.window.cells()), ("grids[1]", self.matrix.inputs() as u32)];
-        let face = keyed::ValueCall { rows: &rows, columns: self.outputs(), mute: false, law: &law };
+        let description = keyed::ValueCall { rows: &rows, columns: self.outputs(), mute: false, law: &law };
         let grids = call.codec.map(Some);
-        keyed::randomize(&face, isa, call.with(grids), |sampler, first, input, output| {
+        keyed::randomize(&description, isa, call.with(grids), |sampler, first, input, output| {
             let window = self.window.narrow();
             match self.matrix.sampled() {
                 AnyMatrix::Coarse(matrix) => {

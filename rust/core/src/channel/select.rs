@@ -16,10 +16,10 @@ use crate::parallel::{Parts, for_chunks};
 use crate::probability::abs_log_ratio;
 use crate::random::{Digest, Key};
 
-/// Numbers that are worth a task of their own.
+/// Numbers that get a task of their own.
 const TASK: usize = 1 << 17;
 
-/// The channel that reports the place of one coordinate of a vector of `d` numbers.
+/// The channel that reports the position of one coordinate of a vector of `d` numbers.
 ///
 /// The law is about ranks: the coordinates are ordered by magnitude, ties at random, and the coordinate of rank `z` (0 is
 /// the smallest) is reported with probability `w_z / S`. The weights `w_z` are integers and so is their sum `S`, which
@@ -98,7 +98,7 @@ impl Select {
         self.dimensions
     }
 
-    /// Whether coordinates are ordered with either sign.
+    /// True where coordinates are ordered with either sign.
     pub fn is_signed(&self) -> bool {
         self.signed
     }
@@ -220,7 +220,7 @@ impl Select {
             digest.numbers(weights.into_iter().map(u128::from));
         };
         let (values, bits) = (self.dimensions as usize, self.report_bits());
-        let face = records::WholeRecordCall {
+        let description = records::WholeRecordCall {
             isa,
             values,
             words: 1,
@@ -231,7 +231,7 @@ impl Select {
             heard,
         };
         check_form(&call.output)?;
-        face.chunks(&call)?.check(&call.output)?;
+        description.chunks(&call)?.check(&call.output)?;
         let draw = |key: &Key, input: Input<'_>, output: Output<'_>| {
             let Input::F64(vector) = input else { unreachable!("the values count as numbers") };
             let sampler = SelectSampler { isa, key, law: &self.law, dimensions: values, signed: self.signed };
@@ -240,7 +240,7 @@ impl Select {
             records::write(code[0], output);
             refused
         };
-        face.randomize(call, |_| None, draw)?.map_err(|index| element("x", index, FINITE))
+        description.randomize(call, |_| None, draw)?.map_err(|index| element("x", index, FINITE))
     }
 }
 
@@ -261,7 +261,7 @@ fn plain<'a, M>(values: &'a [M], width: usize) -> impl Fn(Range<usize>) -> Plain
 struct Turned<'a, F> {
     values: &'a [F],
     numbers: &'a [u32],
-    room: RotationBuffers<'a>,
+    buffers: RotationBuffers<'a>,
 }
 
 fn turned<'a, F: Part>(
@@ -273,7 +273,7 @@ fn turned<'a, F: Part>(
     move |range| Turned {
         values: &values[range.start * width..range.end * width],
         numbers: &codec.numbers[range],
-        room: codec.rotation.room(isa),
+        buffers: codec.rotation.buffers(isa),
     }
 }
 
@@ -284,7 +284,7 @@ impl<F: Part> Vectors<u32> for Turned<'_, F> {
 
     fn vector(&mut self, at: usize) -> std::result::Result<&[u32], usize> {
         let width = self.width();
-        self.room.rotate(self.numbers[at], &self.values[at * width..(at + 1) * width]).map(u32::of)
+        self.buffers.rotate(self.numbers[at], &self.values[at * width..(at + 1) * width]).map(u32::of)
     }
 }
 
@@ -299,7 +299,7 @@ struct VectorWalk<'a> {
 }
 
 impl VectorWalk<'_> {
-    /// The reports of all vectors, or the place of the first number that is not finite.
+    /// The reports of all vectors, or the position of the first number that is not finite.
     fn chosen<M: Magnitude, V: Vectors<M>>(
         &self,
         vectors: impl Fn(Range<usize>) -> V + Sync,
@@ -317,8 +317,8 @@ impl VectorWalk<'_> {
             let codes = unsafe { parts.part(range.clone()) };
             let (chunk, slot) = (first_chunk + (range.start / SLOTS) as u64, range.start % SLOTS);
             let start = range.start * width;
-            if let Some(place) = sampler.vectors(chunk, slot, vectors(range), codes) {
-                bad.fetch_min(start + place, Ordering::Relaxed);
+            if let Some(position) = sampler.vectors(chunk, slot, vectors(range), codes) {
+                bad.fetch_min(start + position, Ordering::Relaxed);
             }
         });
         match bad.into_inner() {

@@ -90,7 +90,7 @@ impl Shift {
         self.weights.len() / 2
     }
 
-    /// What is added to every input besides the noise.
+    /// The number that is added to every input besides the noise.
     pub fn offset(&self) -> i32 {
         self.offset
     }
@@ -145,7 +145,7 @@ impl Shift {
         }
     }
 
-    /// What is added to an input and the place of the noise among the weights.
+    /// The number that is added to an input and the position of the noise among the weights.
     fn base(&self) -> i64 {
         i64::from(self.offset) - self.reach() as i64
     }
@@ -206,8 +206,8 @@ impl Keyed for Shift {
             digest.numbers(self.weights.iter().copied());
         };
         let (rows, columns) = (&[("grid", self.rows())], self.columns());
-        let face = keyed::ValueCall { rows, columns, mute: self.mute, law: &law };
-        keyed::randomize(&face, isa, call.pair(), |sampler, first, input, output| {
+        let description = keyed::ValueCall { rows, columns, mute: self.mute, law: &law };
+        keyed::randomize(&description, isa, call.pair(), |sampler, first, input, output| {
             self.sample_keyed(sampler, first, input, output);
         })
     }

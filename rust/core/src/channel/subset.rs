@@ -17,7 +17,7 @@ use crate::random::{Digest, Key};
 /// The most elements: a draw takes 32 bits, and is seldom drawn anew.
 const MOST: u32 = 1 << 16;
 
-/// What a single thread takes for an element of a subset, and for eight positions, roughly, in nanoseconds.
+/// Nanoseconds that a single thread takes for an element of a subset, and for eight positions, roughly.
 const NANOSECONDS: usize = 3;
 
 /// The channel that reports a subset of `size` of `elements` elements: one of those that hold the input, uniformly, with
@@ -130,7 +130,7 @@ impl Subset {
             digest.numbers(numbers.into_iter());
         };
         let bits = self.report_bits();
-        let face = records::WholeRecordCall {
+        let description = records::WholeRecordCall {
             isa,
             values: 1,
             words: 1,
@@ -141,13 +141,13 @@ impl Subset {
             heard,
         };
         check(call.input, &call.output)?;
-        face.chunks(&call)?.check(&call.output)?;
+        description.chunks(&call)?.check(&call.output)?;
         let refused = |input: Input<'_>| first_outside(isa, input, elements);
         let draw = |key: &Key, input: Input<'_>, output: Output<'_>| {
             SubsetSampler { isa, key, elements, size, own: self.high() }.chunk(0, input, output);
             None
         };
-        face.randomize(call, refused, draw)?.map_err(|index| no_row(elements, None, index))
+        description.randomize(call, refused, draw)?.map_err(|index| no_row(elements, None, index))
     }
 }
 

@@ -15,7 +15,7 @@ use crate::parallel::CHUNK;
 use crate::probability::{add_up, log_ratio, mul_up};
 use crate::random::{Digest, Key};
 
-/// What a single thread takes for a byte of eight positions, roughly, in nanoseconds.
+/// Nanoseconds that a single thread takes for a byte of eight positions, roughly.
 const NANOSECONDS: usize = 2;
 
 /// The channel of independent bits on one-hot input: category `x` becomes `k` bits, of which position `x` is reported as
@@ -55,7 +55,7 @@ impl Unary {
         self.bit
     }
 
-    /// What the exact ε would be if the strings were arbitrary: every position could differ.
+    /// The exact ε if the strings were arbitrary: every position could differ.
     pub fn epsilon_arbitrary(&self) -> f64 {
         mul_up(self.bit.epsilon(), self.categories as f64)
     }
@@ -130,7 +130,7 @@ impl Unary {
             digest.numbers([self.categories as u128, p, q].into_iter());
         };
         let (bits, rows) = (self.report_bits(), self.categories as u32);
-        let face = records::WholeRecordCall {
+        let description = records::WholeRecordCall {
             isa,
             values: 1,
             words: 1,
@@ -140,13 +140,13 @@ impl Unary {
             law: &law,
             heard,
         };
-        self.check(call.input, &call.output, &face.chunks(&call)?)?;
+        self.check(call.input, &call.output, &description.chunks(&call)?)?;
         let refused = |input: Input<'_>| first_outside(isa, input, rows);
         let draw = |key: &Key, input: Input<'_>, output: Output<'_>| {
             let (categories, others, own) = (self.categories, &self.others, &self.own);
             UnarySampler { isa, key, categories, others, own }.chunk(0, input, output);
             None
         };
-        face.randomize(call, refused, draw)?.map_err(|index| no_row(rows, None, index))
+        description.randomize(call, refused, draw)?.map_err(|index| no_row(rows, None, index))
     }
 }

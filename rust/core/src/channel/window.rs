@@ -132,7 +132,7 @@ impl Window {
         x.saturating_sub(self.width / 2).min(self.cells - self.width)
     }
 
-    /// Whether `cell` lies in the window of `x`; both are below `cells`.
+    /// True where `cell` lies in the window of `x`; both are below `cells`.
     fn contains(&self, x: u32, cell: u32) -> bool {
         match &self.order {
             Some(order) => {
@@ -234,7 +234,7 @@ impl Categorical for Window {
 
 impl Keyed for Window {
     fn randomize_keyed_on(&self, isa: Isa, call: KeyedCall<'_, Option<&Grid>>) -> Result<()> {
-        let face = keyed::ValueCall {
+        let description = keyed::ValueCall {
             rows: &[("grid", self.cells)],
             columns: self.cells,
             mute: self.mute,
@@ -243,12 +243,12 @@ impl Keyed for Window {
         // Two cells, too: their other kernel draws for four samples together.
         if self.cells <= NARROW {
             let law = self.narrow();
-            keyed::randomize(&face, isa, call.pair(), |sampler, first, input, output| {
+            keyed::randomize(&description, isa, call.pair(), |sampler, first, input, output| {
                 sampler.samples(&law, first, input, output);
             })
         } else {
             let law = WideWindow::new(self.cells, self.width, self.high);
-            keyed::randomize(&face, isa, call.pair(), |sampler, first, input, output| {
+            keyed::randomize(&description, isa, call.pair(), |sampler, first, input, output| {
                 sampler.samples(&law, first, input, output);
             })
         }
@@ -283,7 +283,7 @@ fn check_order(cells: u32, order: &[u16]) -> Result<bool> {
     Ok(true)
 }
 
-/// Whether every row's window holds the same cells.
+/// True where every row's window holds the same cells.
 fn windows_are_alike(cells: u32, width: u32, order: &[u16]) -> bool {
     let mut inside = vec![false; cells as usize];
     let mut windows = order.chunks_exact(cells as usize).map(|row| &row[..width as usize]);

@@ -118,7 +118,7 @@ impl FixedPoint {
         self.first_refused(values).map_or(Ok(()), refused)
     }
 
-    /// The place of the first number without a code.
+    /// The position of the first number without a code.
     #[inline(always)]
     pub(crate) fn first_refused<F: Real>(&self, values: &[F]) -> Option<usize> {
         let saturate = self.infinities == Infinities::Saturate;
@@ -255,15 +255,15 @@ mod tests {
             ([1.0, f32::INFINITY, f32::NAN], Some(1), Some(2)),
             ([-f32::NAN, 0.0, 0.0], Some(0), Some(0)),
         ] {
-            let place = |result: Result<()>| {
+            let position = |result: Result<()>| {
                 result.err().map(|error| match error {
                     Error::Value { index, .. } => index,
                     other => panic!("{other}"),
                 })
             };
-            assert_eq!(place(refuse.check(&values)), refused);
-            assert_eq!(place(saturate.check(&values)), saturated);
-            assert_eq!(place(refuse.check(&values.map(f64::from))), refused);
+            assert_eq!(position(refuse.check(&values)), refused);
+            assert_eq!(position(saturate.check(&values)), saturated);
+            assert_eq!(position(refuse.check(&values.map(f64::from))), refused);
         }
     }
 

@@ -48,7 +48,7 @@ impl<F: Real, W: Code> Kernel for Decode<'_, W, F> {
     }
 }
 
-/// What a single thread takes for four numbers, roughly, in nanoseconds.
+/// Nanoseconds that a single thread takes for four numbers, roughly.
 const NANOSECONDS: usize = 1;
 
 impl FixedPoint {
@@ -56,7 +56,7 @@ impl FixedPoint {
     /// worth).
     ///
     /// # Errors
-    /// Other types, different lengths, or a number without a code: the first place is named, and `output` is zeros.
+    /// Other types, different lengths, or a number without a code: the first index is named, and `output` is zeros.
     pub fn encode_all(&self, input: Input<'_>, output: Output<'_>, threads: Option<usize>) -> Result<()> {
         fits(input.len(), output.len())?;
         match input {
@@ -95,7 +95,7 @@ impl FixedPoint {
     /// is worth).
     ///
     /// # Errors
-    /// Other types, different lengths, or a code word of more than `l` bits: the first place is named, and `output` is
+    /// Other types, different lengths, or a code word of more than `l` bits: the first index is named, and `output` is
     /// zeros.
     pub fn decode_all(&self, input: Input<'_>, output: Output<'_>, threads: Option<usize>) -> Result<()> {
         fits(input.len(), output.len())?;
@@ -139,7 +139,7 @@ fn fits(values: usize, elements: usize) -> Result<()> {
     Err(Error::Output { reason: format!("{elements} elements, where {values} are needed") })
 }
 
-/// Fills `out` chunk by chunk. `work` answers with the place of the first value in its chunk that it refuses; the first of
+/// Fills `out` chunk by chunk. `work` answers with the position of the first value in its chunk that it refuses; the first of
 /// all is the answer, and `out` is zeros then.
 fn each_chunk<A: Sync, B: Copy + Default + Send + Sync>(
     values: &[A],
@@ -155,11 +155,11 @@ fn each_chunk<A: Sync, B: Copy + Default + Send + Sync>(
         let range = 4 * range.start..values.len().min(4 * range.end);
         // SAFETY: chunks do not overlap.
         let out = unsafe { parts.part(range.clone()) };
-        if let Some(place) = work(&values[range.clone()], out) {
-            first.fetch_min(range.start + place, Ordering::Relaxed);
+        if let Some(position) = work(&values[range.clone()], out) {
+            first.fetch_min(range.start + position, Ordering::Relaxed);
         }
     });
-    let first = Some(first.into_inner()).filter(|&place| place != usize::MAX);
+    let first = Some(first.into_inner()).filter(|&position| position != usize::MAX);
     if first.is_some() {
         out.fill(B::default());
     }

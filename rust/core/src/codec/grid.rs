@@ -98,7 +98,7 @@ impl Grid {
         self.rounding
     }
 
-    /// Whether numbers outside become the nearer end.
+    /// True where numbers outside become the nearer end.
     pub fn clip(&self) -> bool {
         self.clip
     }
@@ -136,7 +136,7 @@ impl Grid {
         }
     }
 
-    /// What [`check`](Self::check) lets pass, as a sentence.
+    /// The numbers that [`check`](Self::check) lets pass, as a sentence.
     pub(crate) fn allowed(&self) -> &'static str {
         if self.clip {
             "NaN has no place on a grid"
@@ -145,7 +145,7 @@ impl Grid {
         }
     }
 
-    /// The place of the first number that is refused.
+    /// The position of the first number that is refused.
     #[inline(always)]
     pub(crate) fn first_refused<F: Coordinate>(&self, values: &[F]) -> Option<usize> {
         let (low, high) = if self.clip {

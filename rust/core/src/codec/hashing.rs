@@ -32,7 +32,7 @@ struct Function {
 impl Function {
     #[inline(always)]
     fn of(seed: u32) -> Function {
-        // Steps of SplitMix64 (Steele, Lea and Flood 2014), whose state begins at a place of each seed's own.
+        // Steps of SplitMix64 (Steele, Lea and Flood 2014), whose state begins at a position of each seed's own.
         let draw = |step: u64| {
             let state = (u64::from(seed) * 3 + step).wrapping_mul(0x9E37_79B9_7F4A_7C15);
             let state = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -122,7 +122,7 @@ impl Hashing {
         for_chunks(seeds.len(), REPORTS, threads, 1 + words.len() / 2, |_, range| {
             for start in (0..words.len()).step_by(BLOCK) {
                 let those = start..words.len().min(start + BLOCK);
-                let mut found = [0u32; BLOCK];
+                let mut result = [0u32; BLOCK];
                 compiled(
                     isa,
                     Supports {
@@ -131,11 +131,11 @@ impl Hashing {
                         low: &low[those.clone()],
                         high: &high[those.clone()],
                         cells: u64::from(self.cells),
-                        found: &mut found[..those.len()],
+                        result: &mut result[..those.len()],
                     },
                 );
                 let mut counts = counts.lock().unwrap_or_else(|broken| broken.into_inner());
-                counts[those].iter_mut().zip(found).for_each(|(count, more)| *count += u64::from(more));
+                counts[those].iter_mut().zip(result).for_each(|(count, more)| *count += u64::from(more));
             }
         });
         Ok(counts.into_inner().unwrap_or_else(|broken| broken.into_inner()))
@@ -149,7 +149,7 @@ struct Supports<'a> {
     low: &'a [u64],
     high: &'a [u64],
     cells: u64,
-    found: &'a mut [u32],
+    result: &'a mut [u32],
 }
 
 impl Kernel for Supports<'_> {
@@ -159,7 +159,7 @@ impl Kernel for Supports<'_> {
     fn run<V: Vector>(self, _: V) {
         for (&seed, &report) in self.seeds.iter().zip(self.reports) {
             let function = Function::of(seed);
-            for ((&low, &high), count) in self.low.iter().zip(self.high).zip(&mut *self.found) {
+            for ((&low, &high), count) in self.low.iter().zip(self.high).zip(&mut *self.result) {
                 *count += u32::from(function.cell(low, high, self.cells) == u64::from(report));
             }
         }

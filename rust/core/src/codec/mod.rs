@@ -27,7 +27,7 @@ pub use rotation::{Part, Rotated, Rotation, RotationKind};
 pub(crate) use unpack::{Rows, Unpack, gathered, squeeze_rows};
 
 mod sealed {
-    /// What the public traits of numbers are closed by: only the types of this crate's choice have them.
+    /// The trait that closes the public traits of numbers: only the types of this crate's choice have them.
     pub trait Sealed {}
     impl Sealed for u8 {}
     impl Sealed for u16 {}

@@ -36,7 +36,7 @@ pub fn packed_len(count: usize, bits: u32) -> Result<usize> {
     }
 }
 
-/// What a single thread takes for a report, roughly, in nanoseconds.
+/// Nanoseconds that a single thread takes for a report, roughly.
 const NANOSECONDS: usize = 1;
 
 /// Packs the low `bits` bits of each report.
@@ -49,10 +49,10 @@ pub fn pack<C: Code>(reports: &[C], bits: u32) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// [`pack`] into bytes of just that length, on `threads` threads (`None`: as many as it is worth).
+/// [`pack`] into bytes of just that length, on `threads` threads (`None`: as many as pay off).
 ///
 /// # Errors
-/// As [`pack`], and [`Error::Output`] for another length. Of a report with more bits the first place is named, and `out` is
+/// As [`pack`], and [`Error::Output`] for another length. Of a report with more bits the first index is named, and `out` is
 /// zeros.
 pub fn pack_to<C: Code>(reports: &[C], bits: u32, out: &mut [u8], threads: Option<usize>) -> Result<()> {
     let isa = Isa::current()?;
@@ -94,7 +94,7 @@ pub fn unpack<C: Code>(packed: &[u8], bits: u32, count: usize) -> Result<Vec<C>>
     Ok(out)
 }
 
-/// [`unpack`] as many reports as `out` has room for, on `threads` threads (`None`: as many as it is worth).
+/// [`unpack`] as many reports as `out` has room for, on `threads` threads (`None`: as many as pay off).
 ///
 /// # Errors
 /// As [`unpack`]; nothing is written then.

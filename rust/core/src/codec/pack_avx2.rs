@@ -52,12 +52,12 @@ pub(super) fn pack<W: Code>(reports: &[W], bits: u32, out: &mut [u8]) -> usize {
 fn order(width: usize, half: usize) -> __m256i {
     // Bytes of the first four reports, and those before the second four.
     let (ends, begins) = ((4 * width).div_ceil(8), 4 * width / 8);
-    let place = |i: usize| match half {
+    let position = |i: usize| match half {
         0 if i < ends => 7 - i,
         8 if (begins..width).contains(&i) => 15 - (i - begins),
         _ => 0x80,
     };
-    let bytes: [u8; 16] = std::array::from_fn(|i| place(i) as u8);
+    let bytes: [u8; 16] = std::array::from_fn(|i| position(i) as u8);
     _mm256_broadcastsi128_si256(safe_unaligned_simd::x86_64::_mm_loadu_si128(&bytes))
 }
 

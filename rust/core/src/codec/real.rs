@@ -13,7 +13,7 @@ pub struct Spelling {
     pub(super) most: u32,
     /// The sign of negative numbers, in its place.
     pub(super) negative: u32,
-    /// The place of the sign.
+    /// The position of the sign.
     pub(super) sign: u32,
 }
 
@@ -27,11 +27,11 @@ impl Spelling {
 
 /// The two floating-point types that the codec takes and gives.
 pub trait Real: Flushed + Copy + Default + Send + Sync + Sealed + 'static {
-    /// Whether the number has a code: not NaN and, unless they `saturate`, not infinite.
+    /// True where the number has a code: not NaN and, unless they `saturate`, not infinite.
     fn is_encodable(self, saturate: bool) -> bool;
-    /// Whether every number has a code.
+    /// True where every number has a code.
     fn all_encodable(values: &[Self], saturate: bool) -> bool;
-    /// Whether the number is below zero; -0 is not. By its bits: how long it takes does not depend on them.
+    /// True where the number is below zero; -0 is not. By its bits: how long it takes does not depend on them.
     fn is_negative(self) -> bool;
     /// The code words of all numbers.
     #[doc(hidden)]

@@ -1,8 +1,8 @@
-//! Samples records of signs: where a report disagrees with the input, 64 places at a time.
+//! Samples records of signs: where a report disagrees with the input, 64 positions at a time.
 //!
-//! A record takes its set and its number of agreements first, then `r` fair bits, one for each place. If too many or too
-//! few of them are 1, places are drawn until the number is right: those with the wrong bit are inverted, and since each
-//! of them is equally likely to be next, so is every set of places. About `sqrt(r)` places are wrong at first, unless the
+//! A record takes its set and its number of agreements first, then `r` fair bits, one for each position. If too many or too
+//! few of them are 1, positions are drawn until the number is right: those with the wrong bit are inverted, and since each
+//! of them is equally likely to be next, so is every set of positions. About `sqrt(r)` positions are wrong at first, unless the
 //! law is far from the middle; a set of few strings takes up to `r ln r` draws.
 //!
 //! All of that depends on randomness alone. The input is combined with the result by exclusive or.
@@ -17,7 +17,7 @@ use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 /// Values whose dither one group of keystream serves: a byte each, at first.
 const DITHERED: usize = GROUP;
 
-/// Records of up to so many bits draw places with 16 bits each: less than 1 in 16 of these is drawn in vain.
+/// Records of up to so many bits draw positions with 16 bits each: less than 1 in 16 of these is drawn in vain.
 const SHORT: usize = 1 << 12;
 
 /// Everything that sampling one chunk takes, but its number, its input and its output.
@@ -34,7 +34,7 @@ pub(crate) struct CubeSampler<'a> {
     pub(crate) far: &'a Restricted,
     /// How numbers become signs.
     pub(crate) grid: Option<&'a Grid>,
-    /// What a 0 and a 1 are worth.
+    /// The decoded values of a 0 and a 1.
     pub(crate) letters: [f64; 2],
 }
 
@@ -137,9 +137,9 @@ impl CubeSampler<'_> {
     }
 }
 
-/// Inverts `count` of the places that hold `value`, any set of them as likely as another.
+/// Inverts `count` of the positions that hold `value`, any set of them as likely as another.
 ///
-/// A place is `LANE` bits of a draw, by Lemire's method: those products that would come up once too often are not used.
+/// A position is `LANE` bits of a draw, by Lemire's method: those products that would come up once too often are not used.
 #[inline(always)]
 fn invert<const LANE: u32>(words: &mut [u64], bits: u32, count: u32, value: bool, draws: &mut Refine<'_>) {
     let bits = u64::from(bits);
@@ -151,8 +151,8 @@ fn invert<const LANE: u32>(words: &mut [u64], bits: u32, count: u32, value: bool
         for _ in 0..64 / LANE {
             let product = (draw & low) * bits;
             draw = draw.checked_shr(LANE).unwrap_or(0);
-            let place = product >> LANE;
-            let (word, shift) = (&mut words[(place / 64) as usize], 63 - place % 64);
+            let position = product >> LANE;
+            let (word, shift) = (&mut words[(position / 64) as usize], 63 - position % 64);
             // Without a branch: half of the draws are in vain, and none could be told before.
             let hit = (*word >> shift & 1 ^ u64::from(!value))
                 & u64::from(product & low >= spare)
@@ -191,7 +191,7 @@ struct Dithered<'a, F> {
     nonce: u64,
     group: u64,
     grid: &'a Grid,
-    /// What is not dithered yet.
+    /// The numbers that are not dithered yet.
     values: &'a [F],
     bits: [u8; DITHERED],
     used: usize,
@@ -273,15 +273,15 @@ mod tests {
 
     #[test]
     fn gather_takes_the_first_byte_on_top() {
-        for place in 0..64 {
+        for position in 0..64 {
             let mut bytes = [0; 64];
-            bytes[place] = 1;
-            assert_eq!(gather(&bytes), 1 << (63 - place));
+            bytes[position] = 1;
+            assert_eq!(gather(&bytes), 1 << (63 - position));
         }
         assert_eq!(gather(&[1; 64]), u64::MAX);
     }
 
-    /// All draws of 16 bits on a record of zeros: those that are taken hit every place equally often.
+    /// All draws of 16 bits on a record of zeros: those that are taken hit every position equally often.
     #[test]
     fn every_place_is_hit_by_as_many_draws() {
         let key = Key::from_bytes([8; 32]);
@@ -289,7 +289,7 @@ mod tests {
             let mut counts = vec![0u32; bits as usize];
             for draw in 0..1u64 << 16 {
                 let mut words = vec![0u64; bits.div_ceil(64) as usize];
-                // The next draw, place bits - 1, is the one that counts where this one is not taken.
+                // The next draw, position bits - 1, is the one that counts where this one is not taken.
                 let mut stream = Refine::after(&[draw | 0xFFFF << 16], &key);
                 invert::<16>(&mut words, bits, 1, false, &mut stream);
                 assert_eq!(

@@ -1,6 +1,6 @@
 //! Samples subsets of a given size: as many of the other elements as are needed, uniformly, and the input's own by a coin.
 //!
-//! The others are drawn from k - 1 places without a look at the input; then the own element is put between them by comparing,
+//! The others are drawn from k - 1 positions without a look at the input; then the own element is put between them by comparing,
 //! never by addressing, so no branch and no address depends on it. As much is drawn whether the own element is in the subset or not.
 
 use super::categorical::load_rows;
@@ -53,7 +53,7 @@ impl SubsetSampler<'_> {
     /// Writes a subset for each input: a byte of 0 or 1 for each element.
     fn strings(&self, draws: &mut SubsetDraws<'_>, input: Input<'_>, out: &mut [u8]) {
         let elements = self.elements as usize;
-        // A byte in front and one behind: the places before and behind each element are there.
+        // A byte in front and one behind: the positions before and behind each element are there.
         let mut others = vec![0; elements + 1];
         let mut inputs = [0u32; BLOCK];
         for start in (0..input.len()).step_by(BLOCK) {
@@ -70,13 +70,13 @@ impl SubsetSampler<'_> {
     }
 }
 
-/// Puts one more place, the `own`-th, between the others; before and behind those is a byte.
+/// Puts one more position, the `own`-th, between the others; before and behind those is a byte.
 #[inline(always)]
 fn insert(others: &[u8], own: u32, is_in: bool, string: &mut [u8]) {
-    let places = (0..).zip(others.iter().zip(&others[1..]));
-    for (bit, (place, (&before, &here))) in string.iter_mut().zip(places) {
-        let rest = if place < own { here } else { before };
-        *bit = if place == own { u8::from(is_in) } else { rest };
+    let positions = (0..).zip(others.iter().zip(&others[1..]));
+    for (bit, (position, (&before, &here))) in string.iter_mut().zip(positions) {
+        let rest = if position < own { here } else { before };
+        *bit = if position == own { u8::from(is_in) } else { rest };
     }
 }
 
@@ -114,7 +114,7 @@ impl<'a> SubsetDraws<'a> {
         self.used = 0;
     }
 
-    /// Whether 64 random bits are below a probability.
+    /// True where 64 random bits are below a probability.
     fn coin(&mut self, chance: Probability) -> bool {
         let (low, high) = (self.next(), self.next());
         u128::from(u64::from(high) << 32 | u64::from(low)) < chance.numerator()
@@ -131,18 +131,18 @@ impl<'a> SubsetDraws<'a> {
         (product >> 32) as u32
     }
 
-    /// Sets the bytes of a uniform subset of `places` places: `size` of them, or one fewer with `fewer`.
+    /// Sets the bytes of a uniform subset of `positions` positions: `size` of them, or one fewer with `fewer`.
     ///
-    /// Floyd's algorithm: of the places up to `last`, one is drawn; if it is in the set already, `last` is not, and stands
+    /// Floyd's algorithm: of the positions up to `last`, one is drawn; if it is in the set already, `last` is not, and stands
     /// for it (Bentley and Floyd, "A sample of brilliance", CACM 30, 1987). One fewer are its draws without the first.
-    fn others(&mut self, places: u32, size: u32, fewer: bool, set: &mut [u8]) {
+    fn others(&mut self, positions: u32, size: u32, fewer: bool, set: &mut [u8]) {
         set.fill(0);
-        let first = places - size;
-        for last in first..places {
+        let first = positions - size;
+        for last in first..positions {
             let drawn = self.below(last + 1);
             let taken = 0u32.wrapping_sub(set[drawn as usize].into());
-            let place = drawn ^ (drawn ^ last) & taken;
-            set[place as usize] = u8::from(!(fewer && last == first));
+            let position = drawn ^ (drawn ^ last) & taken;
+            set[position as usize] = u8::from(!(fewer && last == first));
         }
     }
 }

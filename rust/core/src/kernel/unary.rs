@@ -1,7 +1,7 @@
 //! Samples one-hot strings: bytes of eight positions as if none were the category's, and the category's own
 //! position put in their place.
 //!
-//! The byte that holds the category's position is found by comparing, never by addressing, so no address depends on it.
+//! The byte that holds the category's position is located by comparing, never by addressing, so no address depends on it.
 
 use super::bits::{CodeWord, Laws, Plan};
 use super::categorical::load_rows;
@@ -209,24 +209,24 @@ impl<S: Sink> Kernel for UnaryRecords<'_, '_, S> {
             );
             for &category in &categories[..count] {
                 let kept = own.next().wrapping_neg(); // all bits or none
-                let (home, place) = (category / 8, 0x80u8 >> (category % 8));
+                let (own_byte, bit) = (category / 8, 0x80u8 >> (category % 8));
                 for first in (0..whole).step_by(PIECE) {
                     let count = PIECE.min(whole - first);
                     others.take(&mut piece[..count]);
                     let steps = piece.as_chunks_mut::<STEP>().0;
                     for step in 0..count.div_ceil(STEP) {
-                        // Where the own position's byte is, counted from here; far away, a number that no place has.
-                        let near = home.wrapping_sub((first + STEP * step) as u32).min(0xff) as u8;
+                        // Where the own position's byte is, counted from here; far away, a number that no position has.
+                        let own_step = own_byte.wrapping_sub((first + STEP * step) as u32).min(0xff) as u8;
                         let bytes = &mut steps[step];
                         for i in 0..STEP {
-                            let mask = place & u8::from(i as u8 == near).wrapping_neg();
+                            let mask = bit & u8::from(i as u8 == own_step).wrapping_neg();
                             bytes[i] = bytes[i] & !mask | mask & kept;
                         }
                     }
                     self.sink.whole(&piece[..count]);
                 }
                 if rest > 0 {
-                    let mask = place & u8::from(whole as u32 == home).wrapping_neg();
+                    let mask = bit & u8::from(whole as u32 == own_byte).wrapping_neg();
                     self.sink.last(others.next() & !mask | mask & kept, rest);
                 }
             }

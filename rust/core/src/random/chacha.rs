@@ -56,14 +56,18 @@ pub(super) fn block<const ROUNDS: usize>(key: &Key, counter: u64, nonce: u64) ->
 /// Four quarter rounds of every state, step by step side by side, so that the processor always has independent work.
 macro_rules! quarter_rounds {
     ($states:ident, $(($a:expr, $b:expr, $c:expr, $d:expr)),*) => {
-        for s in $states.iter_mut() { $( s[$a] = s[$a].plus_32(s[$b]); )* }
-        for s in $states.iter_mut() { $( s[$d] = s[$d].xor(s[$a]).rotate_32::<16, 16>(); )* }
-        for s in $states.iter_mut() { $( s[$c] = s[$c].plus_32(s[$d]); )* }
-        for s in $states.iter_mut() { $( s[$b] = s[$b].xor(s[$c]).rotate_32::<20, 12>(); )* }
-        for s in $states.iter_mut() { $( s[$a] = s[$a].plus_32(s[$b]); )* }
-        for s in $states.iter_mut() { $( s[$d] = s[$d].xor(s[$a]).rotate_32::<24, 8>(); )* }
-        for s in $states.iter_mut() { $( s[$c] = s[$c].plus_32(s[$d]); )* }
-        for s in $states.iter_mut() { $( s[$b] = s[$b].xor(s[$c]).rotate_32::<25, 7>(); )* }
+        for s in $states.iter_mut() {
+            $( s[$a] = s[$a].plus_32(s[$b]); s[$d] = s[$d].xor(s[$a]).rotate_32::<16, 16>(); )*
+        }
+        for s in $states.iter_mut() {
+            $( s[$c] = s[$c].plus_32(s[$d]); s[$b] = s[$b].xor(s[$c]).rotate_32::<20, 12>(); )*
+        }
+        for s in $states.iter_mut() {
+            $( s[$a] = s[$a].plus_32(s[$b]); s[$d] = s[$d].xor(s[$a]).rotate_32::<24, 8>(); )*
+        }
+        for s in $states.iter_mut() {
+            $( s[$c] = s[$c].plus_32(s[$d]); s[$b] = s[$b].xor(s[$c]).rotate_32::<25, 7>(); )*
+        }
     };
 }
 
@@ -97,7 +101,7 @@ pub(super) fn fill<const ROUNDS: usize>(isa: Isa, key: &Key, nonce: u64, group: 
     }
 }
 
-/// What is filled, from the block `first` on.
+/// The bytes to fill, from the block `first` on.
 struct Fill<'a, const ROUNDS: usize> {
     key: &'a Key,
     nonce: u64,

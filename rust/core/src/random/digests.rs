@@ -101,13 +101,13 @@ pub(super) fn digests(isa: Isa, texts: [&[u8]; BLOCKS]) -> [[u8; 32]; BLOCKS] {
     }
     let mut words = [[0; BLOCKS]; 8];
     compiled(isa, ShortTexts { blocks: &blocks, out: &mut words });
-    let mut found = [[0; 32]; BLOCKS];
-    for (lane, digest) in found.iter_mut().enumerate() {
+    let mut result = [[0; 32]; BLOCKS];
+    for (lane, digest) in result.iter_mut().enumerate() {
         for (bytes, word) in digest.as_chunks_mut::<4>().0.iter_mut().zip(&words) {
             *bytes = word[lane].to_be_bytes();
         }
     }
-    found
+    result
 }
 
 #[cfg(test)]

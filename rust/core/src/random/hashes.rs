@@ -121,10 +121,10 @@ mod tests {
             }
         }
         for &isa in Isa::available() {
-            let found = hashes::<WORDS>(isa, &key, &messages);
+            let result = hashes::<WORDS>(isa, &key, &messages);
             (0..BLOCKS).for_each(|lane| {
                 let expected = blake3::keyed_hash(&key.to_bytes(), &bytes(lane));
-                let own = Key(std::array::from_fn(|word| found[word][lane]));
+                let own = Key(std::array::from_fn(|word| result[word][lane]));
                 assert_eq!(own.to_bytes(), *expected.as_bytes(), "{isa}, {WORDS} words, lane {lane}");
             });
         }

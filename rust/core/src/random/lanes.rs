@@ -62,9 +62,9 @@ impl Lanes {
     /// Sets where the block of each lane is.
     #[inline(always)]
     pub(crate) fn set_places(&mut self, counters: &[u64; BLOCKS], nonces: &[u64; BLOCKS]) {
-        for (words, places) in self.0[12..].as_chunks_mut::<2>().0.iter_mut().zip([counters, nonces]) {
-            for (lane, &place) in places.iter().enumerate() {
-                (words[0][lane], words[1][lane]) = (place as u32, (place >> 32) as u32);
+        for (words, positions) in self.0[12..].as_chunks_mut::<2>().0.iter_mut().zip([counters, nonces]) {
+            for (lane, &position) in positions.iter().enumerate() {
+                (words[0][lane], words[1][lane]) = (position as u32, (position >> 32) as u32);
             }
         }
     }

@@ -123,7 +123,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What a part of the keystream is for. Each has nonces of its own, so no two draws ever share bits.
+/// The purpose of a part of the keystream. Each has nonces of its own, so no two draws ever share bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Purpose {

@@ -27,16 +27,16 @@ pub fn text_digests(offsets: &[i64], bytes: &[u8], threads: Option<usize>) -> Re
     let mut own: Vec<i64> = zeros(offsets.len())?;
     own.copy_from_slice(offsets);
     let offsets = own;
-    let place = |at: usize| usize::try_from(offsets[at]).ok();
+    let position = |at: usize| usize::try_from(offsets[at]).ok();
     let inside = |at: usize| {
-        place(at).zip(place(at + 1)).is_some_and(|(start, end)| start <= end && end <= bytes.len())
+        position(at).zip(position(at + 1)).is_some_and(|(start, end)| start <= end && end <= bytes.len())
     };
     if !(0..texts).all(inside) {
         return Err(wrong("they must not fall, nor reach past the bytes"));
     }
     let isa = Isa::current()?;
-    let mut found: Vec<[u8; 32]> = zeros(texts)?;
-    let parts = Parts::new(&mut found);
+    let mut result: Vec<[u8; 32]> = zeros(texts)?;
+    let parts = Parts::new(&mut result);
     for_chunks(texts, TEXTS, threads, NANOSECONDS, |_, range| {
         // SAFETY: chunks do not overlap.
         let own = unsafe { parts.part(range.clone()) };
@@ -55,7 +55,7 @@ pub fn text_digests(offsets: &[i64], bytes: &[u8], threads: Option<usize>) -> Re
             }
         }
     });
-    Ok(found)
+    Ok(result)
 }
 
 #[cfg(test)]
@@ -65,10 +65,10 @@ mod tests {
     /// The examples of FIPS 180-2, B.1, and of an empty text.
     #[test]
     fn a_digest_is_the_published_function() {
-        let found = text_digests(&[1, 4, 4], b"-abc-", Some(1)).unwrap();
+        let result = text_digests(&[1, 4, 4], b"-abc-", Some(1)).unwrap();
         let hex = |digest: &[u8; 32]| digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        assert_eq!(hex(&found[0]), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-        assert_eq!(hex(&found[1]), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+        assert_eq!(hex(&result[0]), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!(hex(&result[1]), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     }
 
     /// Short ones together, and long ones one by one.
@@ -81,9 +81,9 @@ mod tests {
                 *end += length as i64;
                 Some(*end)
             }));
-            let found = text_digests(&offsets, &bytes, Some(1)).unwrap();
-            assert_eq!(found.len(), offsets.len() - 1);
-            for (digest, ends) in found.iter().zip(offsets.windows(2)) {
+            let result = text_digests(&offsets, &bytes, Some(1)).unwrap();
+            assert_eq!(result.len(), offsets.len() - 1);
+            for (digest, ends) in result.iter().zip(offsets.windows(2)) {
                 let text = &bytes[ends[0] as usize..ends[1] as usize];
                 assert_eq!(*digest, <[u8; 32]>::from(Sha256::digest(text)), "{} bytes", text.len());
             }

@@ -28,7 +28,7 @@ impl Ids<'_> {
         }
     }
 
-    /// Whether there are none.
+    /// True where there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -51,7 +51,8 @@ impl fmt::Debug for Ids<'_> {
     }
 }
 
-/// What random bits depend on besides the record: absorbed part by part, each of a length that the part before tells.
+/// The digest of all that random bits depend on besides the record: absorbed part by part, each of a length that the part
+/// before it gives.
 pub(crate) struct Digest(blake3::Hasher);
 
 impl Digest {
@@ -206,20 +207,20 @@ mod tests {
     fn values_and_columns_have_keys_of_their_own() {
         let records = RecordKeys { key: [9; 32], ids: Ids::Numbers(&[3, 4]) };
         let digests = RecordKeys { key: [9; 32], ids: Ids::Digests(&[[3; 32]]) };
-        let mut room = Vec::new();
+        let mut buffers = Vec::new();
         let keys = [
             records.key(0),
-            records.key_with(0, 0, &[], &mut room),
-            records.key_with(0, 0, &[1, 2], &mut room),
-            records.key_with(0, 0, &[2, 1], &mut room),
-            records.key_with(0, 1, &[1, 2], &mut room),
-            records.key_with(1, 0, &[1, 2], &mut room),
-            digests.key_with(0, 0, &[1, 2], &mut room),
+            records.key_with(0, 0, &[], &mut buffers),
+            records.key_with(0, 0, &[1, 2], &mut buffers),
+            records.key_with(0, 0, &[2, 1], &mut buffers),
+            records.key_with(0, 1, &[1, 2], &mut buffers),
+            records.key_with(1, 0, &[1, 2], &mut buffers),
+            digests.key_with(0, 0, &[1, 2], &mut buffers),
         ];
         for (i, key) in keys.iter().enumerate() {
             assert!(!keys[..i].contains(key), "{i}");
         }
-        assert!(records.key_with(0, 0, &[1, 2], &mut room) == keys[2]);
+        assert!(records.key_with(0, 0, &[1, 2], &mut buffers) == keys[2]);
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl<'a> Refine<'a> {
         self.left = WORDS;
     }
 
-    /// Whether a uniform draw is below the integer that `rest` holds (big-endian limbs): it takes 64 bits, and more
+    /// True where a uniform draw is below the integer that `rest` holds (big-endian limbs): it takes 64 bits, and more
     /// only as long as they are equal.
     #[inline]
     pub(crate) fn less(&mut self, rest: &[u64]) -> bool {
@@ -191,11 +191,11 @@ mod tests {
                 // One that is taken, whatever the bound.
                 let second = u64::MAX.wrapping_mul(inverse);
                 let mut stream = Refine::after(&[second], &key);
-                let found = stream.below_from(draw, bound);
+                let result = stream.below_from(draw, bound);
                 if low < excess {
-                    assert_eq!((found, stream.untaken()), (value(second), 0), "{bound}, {low}");
+                    assert_eq!((result, stream.untaken()), (value(second), 0), "{bound}, {low}");
                 } else {
-                    assert_eq!((found, stream.untaken()), (value(draw), 1), "{bound}, {low}");
+                    assert_eq!((result, stream.untaken()), (value(draw), 1), "{bound}, {low}");
                 }
             }
         }

@@ -78,7 +78,7 @@ impl Vector for Neon {
     #[inline(always)]
     fn rotate_32<const BY: i32, const REST: i32>(self) -> Neon {
         const { assert!(BY + REST == 32) };
-        // The byte of a word that comes to each place.
+        // The byte of a word that comes to each position.
         let bytes: [u8; 16] = std::array::from_fn(|i| (i / 4 * 4 + (i + BY as usize / 8) % 4) as u8);
         // SAFETY: there is a register, and so the processor has the instructions; 16 bytes.
         Neon(unsafe {

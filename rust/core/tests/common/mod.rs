@@ -1,4 +1,4 @@
-//! What the tests of the categorical channels share.
+//! Helpers that the tests of the categorical channels share.
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
 use bitldp_core::{Call, Channel, Error, Grid, Input, Isa, Key, Matrix, Output, Result, Shift, Window};

@@ -41,7 +41,7 @@ fn lent(room: &Room) -> Reports<'_> {
     }
 }
 
-/// What `count` gives in every way.
+/// The counts that `count` gives in every way.
 fn same(count: impl Fn(Way) -> Result<Vec<u64>>) -> bool {
     let expected = count(ORACLE);
     for way in ways() {

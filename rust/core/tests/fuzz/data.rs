@@ -1,4 +1,4 @@
-//! What a call is made of, drawn from a seed: numbers, inputs, outputs.
+//! The parts of a call, drawn from a seed: numbers, inputs, outputs.
 
 use bitldp_core::{CHUNK, Grid, GridRounding, Input, Key, Output};
 
@@ -220,7 +220,7 @@ impl Room {
         self.words().iter().all(|&word| word == 0)
     }
 
-    /// Whether all code words are below `alphabet`, and all bits below 2; numbers and packed bits always.
+    /// True where all code words are below `alphabet`, and all bits below 2; numbers and packed bits always.
     pub fn codes_are_below(&self, alphabet: Option<u64>) -> bool {
         let bound = match self {
             Room::Bits(_) => 2,

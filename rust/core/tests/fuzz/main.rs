@@ -21,7 +21,7 @@ use data::{Data, Room};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-/// What a call may differ in without a difference in its answer.
+/// The options in which calls may differ without a difference in their answers.
 #[derive(Clone, Copy)]
 pub struct Way {
     isa: Isa,

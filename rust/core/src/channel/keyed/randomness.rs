@@ -1,5 +1,7 @@
 //! Random bits that are a function of a key, of what they are for, and of the records: keyed calls draw from them.
 
+use std::ops::Range;
+
 use crate::codec::canonical;
 use crate::error::{Error, Result, argument, zeros};
 use crate::io::Input;
@@ -10,7 +12,7 @@ use crate::random::{Digest, GROUP, Ids, Key, RecordKeys, fill};
 /// Records that one thread takes at a time.
 const CHUNK: usize = 256;
 
-/// What a single thread takes for a record, roughly, in nanoseconds.
+/// Nanoseconds that a single thread takes for a record, roughly.
 const NANOSECONDS: usize = 300;
 
 /// The random bits of a keyed call: a function of a key, of what they are for, and of the records.
@@ -18,7 +20,7 @@ const NANOSECONDS: usize = 300;
 pub struct KeyedRandomness<'a> {
     /// The key.
     pub key: &'a Key,
-    /// What the random bits are for: the plan and the snapshot, in bytes of the caller's.
+    /// The purpose of the random bits: the plan and the snapshot, in bytes of the caller's.
     pub context: &'a [u8],
     /// Which of several draws of one release they are for.
     pub stage: u32,
@@ -34,7 +36,7 @@ impl<'a> KeyedRandomness<'a> {
         KeyedRandomness { key, context, stage: 0, ids, column: 0 }
     }
 
-    /// What all records' keys depend on; a law is to be absorbed next.
+    /// The digest that all records' keys depend on; a law is to be absorbed next.
     pub(super) fn digest(&self) -> Digest {
         let mut digest = Digest::new(self.key, self.context);
         digest.stage(self.stage);
@@ -58,6 +60,23 @@ impl<'a> KeyedRandomness<'a> {
         Ok(columns.max(1))
     }
 
+    /// Calls `work` with some records and their part of `result`, `count` elements for each, until all are done.
+    fn for_records<T: Send>(
+        &self,
+        result: &mut [T],
+        count: usize,
+        nanoseconds: usize,
+        threads: Option<usize>,
+        work: impl Fn(Range<usize>, &mut [T]) + Sync,
+    ) {
+        let parts = Parts::new(result);
+        for_chunks(self.ids.len(), CHUNK, threads, nanoseconds, |_, range| {
+            // SAFETY: chunks do not overlap.
+            let result = unsafe { parts.part(range.start * count..range.end * count) };
+            work(range, result);
+        });
+    }
+
     /// Digests of records and all of their values, [`Ids::Bound`]: for releases that take more than one draw, or whose draws are
     /// of what was computed from the record.
     ///
@@ -70,19 +89,16 @@ impl<'a> KeyedRandomness<'a> {
         let mut digest = self.digest();
         digest.text(b"bound");
         let records = RecordKeys::new(&digest, self.ids);
-        let mut found = zeros(self.ids.len())?;
-        let parts = Parts::new(&mut found);
-        for_chunks(self.ids.len(), CHUNK, threads, NANOSECONDS + columns, |_, range| {
-            // SAFETY: chunks do not overlap.
-            let found = unsafe { parts.part(range.clone()) };
+        let mut result = zeros(self.ids.len())?;
+        self.for_records(&mut result, 1, NANOSECONDS + columns, threads, |range, result| {
             let width = input.len() / self.ids.len();
             let (mut values, mut message) = (vec![0; width], Vec::new());
-            for (found, record) in found.iter_mut().zip(range) {
+            for (result, record) in result.iter_mut().zip(range) {
                 canonical(input.part(record * width..(record + 1) * width), &mut values);
-                *found = records.key_with(record, self.column, &values, &mut message).to_bytes();
+                *result = records.key_with(record, self.column, &values, &mut message).to_bytes();
             }
         });
-        Ok(found)
+        Ok(result)
     }
 
     /// Draws of 64 bits, `count` for each record, the first ones of its stream `stream`. They depend on the id alone, so take the
@@ -96,18 +112,15 @@ impl<'a> KeyedRandomness<'a> {
         digest.text(b"words");
         let records = RecordKeys::new(&digest, self.ids);
         let total = self.ids.len().checked_mul(count).ok_or(Error::Memory { bytes: usize::MAX })?;
-        let mut found = zeros(total)?;
-        let parts = Parts::new(&mut found);
-        for_chunks(self.ids.len(), CHUNK, threads, NANOSECONDS + count, |_, range| {
-            // SAFETY: chunks do not overlap.
-            let found = unsafe { parts.part(range.start * count..range.end * count) };
+        let mut result = zeros(total)?;
+        self.for_records(&mut result, count, NANOSECONDS + count, threads, |range, result| {
             let mut bytes = vec![0; (8 * count).next_multiple_of(GROUP)];
-            for (found, record) in found.chunks_mut(count.max(1)).zip(range) {
+            for (result, record) in result.chunks_mut(count.max(1)).zip(range) {
                 fill(isa, &records.key(record), stream, 0, &mut bytes);
                 let drawn = bytes.as_chunks::<8>().0;
-                found.iter_mut().zip(drawn).for_each(|(word, bytes)| *word = u64::from_le_bytes(*bytes));
+                result.iter_mut().zip(drawn).for_each(|(word, bytes)| *word = u64::from_le_bytes(*bytes));
             }
         });
-        Ok(found)
+        Ok(result)
     }
 }

@@ -155,9 +155,9 @@ fn a_report_depends_on_nothing_but_its_record_and_column() {
             let turned = |i: usize, width: usize| width * (IDS - 1 - i / width) + i % width;
             let codes: Vec<u8> = (0..codes.len()).map(|i| codes[turned(i, width)]).collect();
             let numbers: Vec<f64> = (0..numbers.len()).map(|i| numbers[turned(i, width)]).collect();
-            let found = of(isa, &backward, input(&way, &numbers, &codes), 2);
-            let same = |i| found[i] == expected[turned(i, 2 * way.words)];
-            assert!((0..found.len()).all(same), "{}, {isa}, backward", way.name);
+            let result = of(isa, &backward, input(&way, &numbers, &codes), 2);
+            let same = |i| result[i] == expected[turned(i, 2 * way.words)];
+            assert!((0..result.len()).all(same), "{}, {isa}, backward", way.name);
         }
         // The second column by itself.
         let second = |slice: &[f64]| -> Vec<f64> {
@@ -167,10 +167,10 @@ fn a_report_depends_on_nothing_but_its_record_and_column() {
         let codes: Vec<u8> = second(&all).iter().map(|&code| code as u8).collect();
         let randomness =
             KeyedRandomness { column: 4, ..KeyedRandomness::new(&key, b"test", Ids::Numbers(&ids)) };
-        let found =
+        let result =
             (way.reports)(u64::MAX, Isa::Scalar, input(&way, &numbers, &codes), randomness, 1).unwrap();
         let columns = expected.chunks(2 * way.words).flat_map(|report| report[way.words..].to_vec());
-        assert!(columns.eq(found), "{}, second column", way.name);
+        assert!(columns.eq(result), "{}, second column", way.name);
     }
 }
 
@@ -202,7 +202,7 @@ fn strings(chances: &[f64]) -> Vec<f64> {
 
 /// The chances of all strings of five signs, given the input's.
 fn agreements(input: usize) -> [f64; 32] {
-    // Sixteen strings agree in three places or more, the likely ones.
+    // Sixteen strings agree in three positions or more, the likely ones.
     std::array::from_fn(|report| {
         let apart = (report ^ input).count_ones();
         if apart <= 2 { 0.75 / 16.0 } else { 0.25 / 16.0 }
@@ -261,14 +261,14 @@ fn two(way: &Way, heard: u64) -> [Vec<u32>; 2] {
     })
 }
 
-/// A word of each report that is about what both records share: of a category, a place that is neither's.
+/// A word of each report that is about what both records share: of a category, a position that is neither's.
 fn shared<'a>(way: &Way, reports: &'a [u32]) -> impl ExactSizeIterator<Item = u32> + use<'a> {
     let of_category = ["unary", "subset"].contains(&way.name);
-    let (words, place) = (way.words, if of_category { way.words - 1 } else { 0 });
-    reports.chunks(words).map(move |report| report[place])
+    let (words, position) = (way.words, if of_category { way.words - 1 } else { 0 });
+    reports.chunks(words).map(move |report| report[position])
 }
 
-/// What that word is for the other record, if the random bits are the same: blocks are translates.
+/// The same word for the other record, if the random bits are the same: blocks are translates.
 fn moved(way: &Way, word: u32) -> u32 {
     if way.name == "design" { (word + 1) % 7 } else { word }
 }
@@ -500,8 +500,8 @@ fn what_has_no_law_is_refused_by_its_place() {
     for way in ways() {
         let n = 700 * way.values;
         let (mut numbers, mut codes) = (vec![0.5; n], vec![1u8; n]);
-        for place in [n - 3, n / 2] {
-            (numbers[place], codes[place]) = (f64::NAN, 9);
+        for position in [n - 3, n / 2] {
+            (numbers[position], codes[position]) = (f64::NAN, 9);
         }
         for threads in [1, 3] {
             let randomness = KeyedRandomness::new(&key, b"", Ids::Numbers(&ids));

@@ -10,10 +10,10 @@ use crate::isa::Isa;
 use crate::parallel::CHUNK;
 use crate::random::{Digest, Key, RecordKeys};
 
-/// What a record costs beside its values, roughly, in nanoseconds: its key, and the groups of its keystream.
+/// Nanoseconds that a record takes beside its values, roughly: its key, and the groups of its keystream.
 const NANOSECONDS: usize = 600;
 
-/// What a channel says of itself, for a keyed call.
+/// The properties of a channel that a keyed call needs.
 pub(in crate::channel) struct WholeRecordCall<'a> {
     pub(in crate::channel) isa: Isa,
     /// Values of a record.
@@ -22,7 +22,7 @@ pub(in crate::channel) struct WholeRecordCall<'a> {
     pub(in crate::channel) words: usize,
     /// Bits of a code word.
     pub(in crate::channel) bits: u32,
-    /// Whether the values count as numbers.
+    /// True where the values count as numbers.
     pub(in crate::channel) numbers: bool,
     pub(in crate::channel) mute: bool,
     /// Absorbs the law and the codec: random bits of another are others.
@@ -53,7 +53,7 @@ impl WholeRecordCall<'_> {
     /// record with its key, or says so, too.
     ///
     /// # Errors
-    /// The first place of the batch with such a value; the output is zeros then.
+    /// The first index of the batch with such a value; the output is zeros then.
     pub(in crate::channel) fn randomize<C>(
         &self,
         call: KeyedCall<'_, C>,
@@ -75,8 +75,8 @@ impl WholeRecordCall<'_> {
             settled(input, &mut numbers);
             // What is hashed is what is drawn from, whoever writes to the input meanwhile.
             let input = if self.numbers { Input::F64(&numbers) } else { input };
-            if let Some(place) = refused(input) {
-                return Some(place);
+            if let Some(position) = refused(input) {
+                return Some(position);
             }
             let zeros = vec![0; if self.mute { input.len() } else { 0 }];
             let input = if self.mute { Input::U8(&zeros) } else { input };
@@ -91,8 +91,8 @@ impl WholeRecordCall<'_> {
                 // Checked to stay inside 32 bits.
                 let column = randomness.column + (record % columns) as u32;
                 let key = records.key_with(record / columns, column, &value, &mut message);
-                if let Some(place) = draw(&key, own, self.report(at, &mut bits, &mut output)) {
-                    return Some(at * values + place);
+                if let Some(position) = draw(&key, own, self.report(at, &mut bits, &mut output)) {
+                    return Some(at * values + position);
                 }
             }
             if let Output::Packed(out) = output {
@@ -119,14 +119,14 @@ impl WholeRecordCall<'_> {
     }
 }
 
-/// Writes one code, to the room of just that; as bits, most significant first.
+/// Writes one code, to an output of just that; as bits, most significant first.
 pub(in crate::channel) fn write(code: u32, output: Output<'_>) {
     match output {
         Output::U8(out) => out[0] = code as u8,
         Output::U16(out) => out[0] = code as u16,
         Output::U32(out) => out[0] = code,
         Output::Bits(out) => {
-            out.iter_mut().rev().enumerate().for_each(|(place, bit)| *bit = (code >> place & 1) as u8);
+            out.iter_mut().rev().enumerate().for_each(|(position, bit)| *bit = (code >> position & 1) as u8);
         }
         _ => unreachable!("other forms were refused"),
     }

@@ -135,8 +135,8 @@ fn a_report_depends_on_nothing_but_its_record_and_column() {
             let codes: Vec<u32> = (0..codes.len()).map(|i| codes[turned(i)]).collect();
             let numbers: Vec<f64> = (0..numbers.len()).map(|i| numbers[turned(i)]).collect();
             let input = if input.is_real() { Input::F64(&numbers) } else { Input::U32(&codes) };
-            let found = reports(isa, input, Ids::Numbers(&backward), 2);
-            assert!((0..found.len()).all(|i| found[i] == expected[turned(i)]), "{name}, {isa}, backward");
+            let result = reports(isa, input, Ids::Numbers(&backward), 2);
+            assert!((0..result.len()).all(|i| result[i] == expected[turned(i)]), "{name}, {isa}, backward");
         }
     }
 }
@@ -188,8 +188,8 @@ fn the_law_is_that_of_the_integers() {
 fn hybrid_chances(x: f64) -> Vec<f64> {
     let mixture = hybrid();
     let cells = mixture.window().probabilities().unwrap();
-    let place = (x + 2.0) / 4.0 * 15.0;
-    let (cell, share) = (place as usize, place % 1.0);
+    let position = (x + 2.0) / 4.0 * 15.0;
+    let (cell, share) = (position as usize, position % 1.0);
     let window =
         (0..16).map(|y| ((1.0 - share) * cells[cell * 16 + y] + share * cells[cell * 16 + 16 + y]) / 2.0);
     let up = (x + 2.0) / 4.0;
@@ -210,11 +210,11 @@ fn leak(heard: u64) -> f64 {
         out
     };
     let (low, high) = (reports(5), reports(14));
-    let told = low.iter().zip(&high).filter(|(low, high)| **high == **low + 9).count();
-    told as f64 / ids.len() as f64
+    let shared = low.iter().zip(&high).filter(|(low, high)| **high == **low + 9).count();
+    shared as f64 / ids.len() as f64
 }
 
-/// Of 16 equally likely noises two are equal once in 16: n = 50,000, five standard errors; fixed key.
+/// Two of 16 equally likely noises are equal once in 16: n = 50,000, five standard errors; fixed key.
 #[test]
 fn the_value_is_in_the_randomness() {
     let share = leak(u64::MAX);
@@ -347,13 +347,13 @@ fn what_does_not_fit_is_refused_by_its_name() {
 impl Shift {
     /// Reports whose random bits depend on a part of the value.
     fn randomize_hearing(&self, heard: u64, isa: Isa, call: KeyedCall<'_, Option<&Grid>>) -> Result<()> {
-        let face = ValueCall {
+        let description = ValueCall {
             rows: &[("grid", self.inputs() as u32)],
             columns: self.outputs() as u32,
             mute: self.is_mute(),
             law: &|_| {},
         };
-        randomize_hearing(heard, &face, isa, call.pair(), |sampler, first, input, output| {
+        randomize_hearing(heard, &description, isa, call.pair(), |sampler, first, input, output| {
             self.sample_keyed(sampler, first, input, output);
         })
     }

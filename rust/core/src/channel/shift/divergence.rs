@@ -15,7 +15,7 @@ const FINER: u32 = 32;
 pub(super) struct Noise<'a> {
     pub(super) inputs: usize,
     pub(super) outputs: usize,
-    /// What is added to an input and the place of the noise among the weights.
+    /// The number that is added to an input and the position of the noise among the weights.
     pub(super) base: i64,
     /// The integers over 2^64 of the noise; they sum to 2^64.
     pub(super) weights: &'a [u128],
@@ -111,7 +111,7 @@ impl Noise<'_> {
                 for x in 0..self.inputs - distance {
                     let (x, other) = if sign == 1 { (x, x + distance) } else { (x + distance, x) };
                     let start = -(x as i64 + self.base);
-                    let below = |places: i64| excess[places.clamp(0, count as i64) as usize];
+                    let below = |positions: i64| excess[positions.clamp(0, count as i64) as usize];
                     let inner = below(start + self.outputs as i64 - 1) - below(start + 1);
                     let first = factor.excess(ends[x].0, ends[other].0);
                     let last = factor.excess(ends[x].1, ends[other].1);

@@ -10,7 +10,7 @@ use crate::isa::{Isa, mask_of};
 
 /// The two floating-point types that a grid takes: `f32` and `f64`.
 pub trait Coordinate: Real + PartialOrd + Into<f64> {
-    /// Whether this is single precision.
+    /// True where this is single precision.
     #[doc(hidden)]
     const SINGLE: bool;
     /// The nearest number of this type.

@@ -189,7 +189,7 @@ proptest! {
     }
 }
 
-/// What is too small to show is 0 before any arithmetic, and lies where it lay: one by one, and many together.
+/// A number too small to show is 0 before any arithmetic, and lies where it lay: one by one, and many together.
 #[test]
 fn subnormals_lie_where_zero_lies() {
     let single = [1e-40f32, -1e-40, f32::from_bits(1), f32::MIN_POSITIVE, -0.0].repeat(20);

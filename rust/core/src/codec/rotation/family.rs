@@ -79,7 +79,7 @@ impl Rotation {
         self.kind
     }
 
-    /// What a rotation multiplies lengths by.
+    /// The factor of lengths in a rotation.
     pub(crate) fn stretch(&self) -> f64 {
         match self.kind {
             RotationKind::Hadamard => {

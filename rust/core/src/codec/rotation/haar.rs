@@ -13,7 +13,7 @@ pub(super) struct Reflections {
     /// The vectors of 2, 3, … coordinates, one after the other, each of a length such that its reflection takes from `x`
     /// itself times its product with `x`.
     vectors: Vec<f64>,
-    /// Whether a reflection is followed by a change of all signs.
+    /// True where a reflection is followed by a change of all signs.
     turned: Vec<bool>,
 }
 

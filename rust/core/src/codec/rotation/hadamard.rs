@@ -18,7 +18,7 @@ const BLOCK: usize = 1 << 12;
 /// Neighbours whose last steps are taken in a register.
 const NEAR: usize = 16;
 
-/// What can be transformed.
+/// Numbers that can be transformed.
 pub(super) trait Number: Copy + Add<Output = Self> + Sub<Output = Self> {
     /// The steps of distances 8, 4, 2 and 1.
     fn near(isa: Isa, block: &mut [[Self; NEAR]]) {
@@ -149,9 +149,12 @@ mod tests {
             let mut expected = given.clone();
             transform(Isa::Scalar, &mut expected);
             for &isa in Isa::available() {
-                let mut found = given.clone();
-                transform(isa, &mut found);
-                assert!(found.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits()), "{log}, {isa}");
+                let mut result = given.clone();
+                transform(isa, &mut result);
+                assert!(
+                    result.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits()),
+                    "{log}, {isa}"
+                );
             }
         }
     }

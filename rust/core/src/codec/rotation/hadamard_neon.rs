@@ -1,4 +1,4 @@
-//! The last steps of the transform within NEON's registers: a lane meets the one 8, 4, 2 and 1 places away.
+//! The last steps of the transform within NEON's registers: a lane meets the one 8, 4, 2 and 1 positions away.
 
 use std::arch::aarch64::*;
 

@@ -1,4 +1,4 @@
-//! The last steps of the transform within vector registers: a lane meets the one 8, 4, 2 and 1 places away.
+//! The last steps of the transform within vector registers: a lane meets the one 8, 4, 2 and 1 positions away.
 
 use std::arch::x86_64::*;
 
@@ -7,7 +7,7 @@ use safe_unaligned_simd::x86_64::{_mm256_loadu_ps, _mm256_storeu_ps, _mm512_load
 /// Sixteen neighbours at a time.
 #[target_feature(enable = "avx512f")]
 pub(super) fn near_512(block: &mut [[f32; 16]]) {
-    /// The sum where the place has a 0 at the distance's bit, the other less itself where it has a 1.
+    /// The sum where the position has a 0 at the distance's bit, the other less itself where it has a 1.
     macro_rules! meet {
         ($own:ident, $other:expr, $upper:literal) => {{
             let other = $other;

@@ -37,7 +37,7 @@ fn size(x: f64) -> u64 {
     x.to_bits() & (u64::MAX >> 1)
 }
 
-/// What finds the largest size.
+/// The kernel that finds the largest size.
 struct Largest<'a, F>(&'a [F]);
 
 impl<F: Part> Kernel for Largest<'_, F> {
@@ -49,7 +49,7 @@ impl<F: Part> Kernel for Largest<'_, F> {
     }
 }
 
-/// What scales coordinates and sums their squares.
+/// The kernel that scales coordinates and sums their squares.
 struct Scaled<'a, F> {
     x: &'a [F],
     scale: f64,
@@ -92,7 +92,7 @@ impl<F: Part> Kernel for Scaled<'_, F> {
 /// missing to the radius, then zeros. One outside the ball is its own direction, which is that of the end of the ball.
 ///
 /// # Errors
-/// The place of the first number that is not finite; what was written is of no use then.
+/// The position of the first number that is not finite; what was written is of no use then.
 pub(super) fn lift<F: Part>(isa: Isa, x: &[F], radius: f64, out: &mut [f32]) -> Result<(), usize> {
     let largest = compiled(isa, Largest(x));
     if largest >= f64::INFINITY.to_bits() {
@@ -116,9 +116,9 @@ mod tests {
         let mut expected = vec![9.0; x.len() + 3];
         lift(Isa::Scalar, x, radius, &mut expected).unwrap();
         for &isa in Isa::available() {
-            let mut found = vec![9.0; x.len() + 3];
-            lift(isa, x, radius, &mut found).unwrap();
-            assert_eq!(found, expected, "{isa}");
+            let mut result = vec![9.0; x.len() + 3];
+            lift(isa, x, radius, &mut result).unwrap();
+            assert_eq!(result, expected, "{isa}");
         }
         expected
     }
@@ -130,13 +130,13 @@ mod tests {
                 let x: Vec<f64> = (0..count).map(|i| ((i * 37 % 11) as f64 - 5.0) + 0.25).collect();
                 let norm = x.iter().map(|x| x * x).sum::<f64>().sqrt();
                 let x: Vec<f64> = x.iter().map(|x| x / norm * share * 3.0).collect();
-                let found = lifted(&x, 3.0);
-                let length: f64 = found.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt();
+                let result = lifted(&x, 3.0);
+                let length: f64 = result.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt();
                 assert!((length - 1.0).abs() < 1e-6, "{length}");
-                for (found, x) in found.iter().zip(&x) {
-                    assert!((f64::from(*found) - x / 3.0).abs() < 1e-7);
+                for (result, x) in result.iter().zip(&x) {
+                    assert!((f64::from(*result) - x / 3.0).abs() < 1e-7);
                 }
-                assert_eq!(found[count + 1..], [0.0, 0.0]);
+                assert_eq!(result[count + 1..], [0.0, 0.0]);
             }
         }
     }

@@ -8,6 +8,7 @@
 //! `i` from the nonce `i`, so that client and server agree on them. Privacy never rests on them: a channel behind a rotation
 //! has its ε for every one. H is not normalised: only the order of the coordinates of `y` matters.
 
+mod buffers;
 mod family;
 mod haar;
 mod hadamard;
@@ -16,7 +17,6 @@ mod hadamard_neon;
 #[cfg(target_arch = "x86_64")]
 mod hadamard_x86;
 mod lift;
-mod room;
 mod signs;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,14 +24,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::error::{Error, Result, argument, element};
 use crate::isa::Isa;
 use crate::parallel::{Parts, for_chunks};
+pub(crate) use buffers::{RotationBuffers, Undone};
 pub use family::{Rotation, RotationKind};
 pub use lift::Part;
-pub(crate) use room::{RotationBuffers, Undone};
 
 /// Vectors of a task.
 const TASK: usize = 64;
 
-/// What a vector is made of.
+/// The numbers of a vector.
 pub(crate) const FINITE: &str = "a finite number is needed, not NaN and not infinite";
 
 /// A rotation for each vector of a batch, by its number.
@@ -66,11 +66,11 @@ impl Rotated<'_> {
         for_chunks(numbers.len(), TASK, threads, 500 + 2 * dimensions, |_, range| {
             // SAFETY: chunks do not overlap.
             let out = unsafe { parts.part(range.start * dimensions..range.end * dimensions) };
-            let mut room = rotation.room(isa);
+            let mut buffers = rotation.buffers(isa);
             for (out, at) in out.chunks_exact_mut(dimensions).zip(range) {
-                match room.rotate(numbers[at], &x[at * features..(at + 1) * features]) {
+                match buffers.rotate(numbers[at], &x[at * features..(at + 1) * features]) {
                     Ok(vector) => out.copy_from_slice(vector),
-                    Err(place) => _ = bad.fetch_min(at * features + place, Ordering::Relaxed),
+                    Err(position) => _ = bad.fetch_min(at * features + position, Ordering::Relaxed),
                 }
             }
         });
@@ -95,7 +95,7 @@ mod tests {
         Rotation::new(features, 2.0, kind, Key::from_bytes([5; 32])).unwrap()
     }
 
-    /// A report of a coordinate is worth the row of the rotation: its product with the input is that coordinate.
+    /// A decoded report of a coordinate is the row of the rotation: its product with the input is that coordinate.
     #[test]
     fn what_is_undone_is_a_row_of_the_rotation() {
         for kind in KINDS {
@@ -106,22 +106,22 @@ mod tests {
                 // On the sphere there is no lift, so the dropped coordinate tells nothing.
                 let x: Vec<f64> = x.iter().map(|x| x / norm * 2.0).collect();
                 for &isa in Isa::available() {
-                    let (mut room, mut other) = (rotation.room(isa), rotation.room(isa));
+                    let (mut buffers, mut other) = (rotation.buffers(isa), rotation.buffers(isa));
                     for number in [0u32, 1, 77, u32::MAX] {
-                        let y = room.rotate(number, &x).unwrap().to_vec();
-                        for place in 0..rotation.dimensions() as u32 {
-                            for (report, sign) in [(2 * place, -1.0), (2 * place + 1, 1.0)] {
+                        let y = buffers.rotate(number, &x).unwrap().to_vec();
+                        for position in 0..rotation.dimensions() as u32 {
+                            for (report, sign) in [(2 * position, -1.0), (2 * position + 1, 1.0)] {
                                 let row: Vec<f64> = match other.undo(number, report) {
                                     Undone::Whole(row) => row.iter().map(|&x| x.into()).collect(),
                                     Undone::Real(row) => row.to_vec(),
                                 };
                                 let product: f64 = row.iter().zip(&x).map(|(a, b)| a * b / 2.0).sum();
-                                let y = f64::from(y[place as usize]) * sign;
+                                let y = f64::from(y[position as usize]) * sign;
                                 let near = rotation.stretch() * 1e-5;
                                 assert!((product - y).abs() < near, "{kind:?} {features}: {product}, {y}");
                                 let mut all = vec![0.0; rotation.dimensions()];
-                                all[place as usize] = sign;
-                                room.undo_all(number, &mut all);
+                                all[position as usize] = sign;
+                                buffers.undo_all(number, &mut all);
                                 assert_eq!(all[..features], row);
                             }
                         }
@@ -138,12 +138,12 @@ mod tests {
                 let rotation = rotation(features, kind);
                 let x: Vec<f32> = (0..features).map(|i| 0.3 / (i as f32 + 1.7)).collect();
                 let all: Vec<Vec<f32>> = (0..9)
-                    .map(|number| rotation.room(Isa::Scalar).rotate(number, &x).unwrap().to_vec())
+                    .map(|number| rotation.buffers(Isa::Scalar).rotate(number, &x).unwrap().to_vec())
                     .collect();
                 for &isa in Isa::available() {
-                    let mut room = rotation.room(isa);
+                    let mut buffers = rotation.buffers(isa);
                     for (number, expected) in all.iter().enumerate() {
-                        assert_eq!(room.rotate(number as u32, &x).unwrap(), expected, "{isa}");
+                        assert_eq!(buffers.rotate(number as u32, &x).unwrap(), expected, "{isa}");
                     }
                 }
                 assert!(features < 5 || all.windows(2).all(|pair| pair[0] != pair[1]));

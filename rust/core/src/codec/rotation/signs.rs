@@ -12,7 +12,7 @@ fn minus(signs: u16, at: usize) -> u32 {
     (u32::from(signs) >> at) << 31
 }
 
-/// What flips the signs of numbers.
+/// The kernel that flips the signs of numbers.
 struct FlipSigns<'a> {
     x: &'a mut [f32],
     signs: &'a [u8],
@@ -44,7 +44,7 @@ pub(super) fn flip(isa: Isa, x: &mut [f32], signs: &[u8]) {
     compiled(isa, FlipSigns { x, signs });
 }
 
-/// What writes a row of signs.
+/// The kernel that writes a row of signs.
 struct Row<'a> {
     x: &'a mut [f32],
     signs: &'a [u8],
@@ -94,12 +94,12 @@ mod tests {
                         for (i, x) in expected.iter_mut().enumerate() {
                             *x *= if signs[i / 8] >> (i % 8) & 1 == 1 { -1.0 } else { 1.0 };
                         }
-                        let mut found = vec![7f32; count];
-                        row(isa, &mut found, &signs, at, negative);
-                        assert_eq!(found, expected, "{count}, {at}, {isa}");
-                        flip(isa, &mut found, &signs);
-                        flip(isa, &mut found, &signs);
-                        assert_eq!(found, expected);
+                        let mut result = vec![7f32; count];
+                        row(isa, &mut result, &signs, at, negative);
+                        assert_eq!(result, expected, "{count}, {at}, {isa}");
+                        flip(isa, &mut result, &signs);
+                        flip(isa, &mut result, &signs);
+                        assert_eq!(result, expected);
                     }
                 }
             }

@@ -29,7 +29,7 @@ struct WordWindow {
 }
 
 impl WordWindow {
-    /// Of words of `width` bits, up to 16, of which the first one begins at bit `phase`; none where the bytes around eight
+    /// The window of words of `width` bits, up to 16, of which the first one begins at bit `phase`; none where the bytes around eight
     /// words are more than 16.
     fn new(width: usize, phase: usize) -> Option<WordWindow> {
         // A lane's 16 bytes begin at an even byte.
@@ -46,10 +46,10 @@ impl WordWindow {
             lower_down: [0; WORDS],
         };
         for word in 0..WORDS {
-            let (lane, place) = (word / 8, word % 8);
+            let (lane, position) = (word / 8, word % 8);
             let start = lane * width;
-            window.spread[word] = (start / 2 + place) as u16;
-            let at = 8 * (start % 2) + phase + place * width;
+            window.spread[word] = (start / 2 + position) as u16;
+            let at = 8 * (start % 2) + phase + position * width;
             let (byte, bit) = (at / 8, at % 8);
             window.upper[2 * word] = (byte + 1) as u8;
             window.upper[2 * word + 1] = byte as u8;
@@ -76,7 +76,7 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// Of words of `bits` bits, up to 16.
+    /// The windows of words of `bits` bits, up to 16.
     pub(super) fn new(bits: u32) -> Windows {
         Windows { bits, phases: std::array::from_fn(|phase| WordWindow::new(bits as usize, phase)) }
     }

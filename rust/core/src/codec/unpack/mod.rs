@@ -14,7 +14,7 @@ use crate::codec::Code;
 use crate::isa::Unit;
 use crate::isa::{Isa, dispatch};
 
-/// What it takes to read words of some number of bits: made once, used for any number of them.
+/// Everything that reading words of some number of bits takes: made once, used for any number of them.
 pub(crate) struct Unpack {
     isa: Isa,
     bits: u32,
@@ -86,8 +86,8 @@ fn by_eights<W: Code>(packed: &[u8], first: usize, bits: u32, out: &mut [W]) {
         // The second four of words of an odd number of bits begin in the middle of a byte.
         let fours = [load(0), load(width / 2) << (4 * (bits % 2))];
         for (i, word) in (1..).zip(eight.iter_mut()) {
-            let (four, place) = if i <= 4 { (fours[0], i) } else { (fours[1], i - 4) };
-            *word = W::narrow((four >> (u64::BITS - place * bits) & mask) as u32);
+            let (four, position) = if i <= 4 { (fours[0], i) } else { (fours[1], i - 4) };
+            *word = W::narrow((four >> (u64::BITS - position * bits) & mask) as u32);
         }
         done += 8;
     }

@@ -134,8 +134,8 @@ fn store<W: Code>([low, high]: [uint32x4_t; 2], out: &mut [W; 8]) {
 #[target_feature(enable = "neon")]
 pub(super) fn squeeze(stream: &[u8], rows: Rows, packed: &mut [u8]) -> u8 {
     // The first of eight bytes is the most significant bit.
-    let places: [i8; 16] = [7, 6, 5, 4, 3, 2, 1, 0, 7, 6, 5, 4, 3, 2, 1, 0];
-    let places = safe::vld1q_s8(&places);
+    let positions: [i8; 16] = [7, 6, 5, 4, 3, 2, 1, 0, 7, 6, 5, 4, 3, 2, 1, 0];
+    let positions = safe::vld1q_s8(&positions);
     let (mut seen, mut rest, one) = (vdupq_n_u8(0), 0, vdupq_n_u8(1));
     for (bits, packed) in rows.of(stream, packed) {
         let (whole, last) = bits.as_chunks::<64>();
@@ -143,7 +143,7 @@ pub(super) fn squeeze(stream: &[u8], rows: Rows, packed: &mut [u8]) -> u8 {
             // SAFETY: 64 bytes.
             let bytes = unsafe { vld1q_u8_x4(bits.as_ptr()) };
             seen = vorrq_u8(seen, vorrq_u8(vorrq_u8(bytes.0, bytes.1), vorrq_u8(bytes.2, bytes.3)));
-            let in_place = |bytes| vshlq_u8(vandq_u8(bytes, one), places);
+            let in_place = |bytes| vshlq_u8(vandq_u8(bytes, one), positions);
             // Sums of two neighbours, of four, of eight.
             let low = vpaddq_u8(in_place(bytes.0), in_place(bytes.1));
             let high = vpaddq_u8(in_place(bytes.2), in_place(bytes.3));

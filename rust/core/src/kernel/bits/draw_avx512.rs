@@ -56,7 +56,7 @@ pub(super) fn blended<const REGISTERS: usize>(
     })
 }
 
-/// What 32 draws come to: their own bits where they are below the threshold of their entry, and its alias elsewhere.
+/// The outcomes of 32 draws: their own bits where they are below the threshold of their entry, and its alias elsewhere.
 /// `settle` decides a lane whose threshold bits are equal.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]

@@ -41,7 +41,7 @@ impl BitSpreader {
         BitSpreader { bits, tables }
     }
 
-    /// Whether the vectorised versions can be used.
+    /// True where the vectorised versions can be used.
     pub(crate) fn has_tables(&self) -> bool {
         !self.tables.is_empty()
     }

@@ -33,7 +33,7 @@ macro_rules! lend_scratch {
     }};
 }
 
-/// What each width of code word has vectorised versions of.
+/// The kernels of which each width of code word has vectorised versions.
 pub(crate) trait CodeWord: Code {
     /// Lends `work` the thread's working memory.
     fn with_scratch<R>(work: impl FnOnce(&mut BitsScratch<Self>) -> R) -> R;

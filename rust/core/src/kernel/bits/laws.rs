@@ -33,7 +33,7 @@ impl<'a> Laws<'a> {
         &self.plans[0]
     }
 
-    /// Whether there is one plan for all.
+    /// True where there is one plan for all.
     #[inline(always)]
     pub(super) fn is_one(&self) -> bool {
         self.classes.is_empty()

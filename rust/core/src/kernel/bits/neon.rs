@@ -256,16 +256,16 @@ fn look_up<const ENTRIES: usize>(columns: [uint8x16_t; 2], table: &BitsTable) ->
             let entries = unsafe { vld1q_u8_x2(bytes.as_ptr()) };
             return columns.map(|columns| vqtbl2q_u8(entries, columns));
         }
-        let mut found = [vdupq_n_u8(0); 2];
+        let mut result = [vdupq_n_u8(0); 2];
         for start in (0..ENTRIES).step_by(64) {
             // SAFETY: 64 bytes of 256, from a multiple of 64 on.
             let entries = unsafe { vld1q_u8_x4(bytes.as_ptr().add(start)) };
-            for (found, columns) in found.iter_mut().zip(columns) {
-                // A column before the table wraps around, and one that is not in it leaves what was found.
-                *found = vqtbx4q_u8(*found, entries, vsubq_u8(columns, vdupq_n_u8(start as u8)));
+            for (result, columns) in result.iter_mut().zip(columns) {
+                // A column before the table wraps around, and one that is not in it leaves the result.
+                *result = vqtbx4q_u8(*result, entries, vsubq_u8(columns, vdupq_n_u8(start as u8)));
             }
         }
-        found
+        result
     })
 }
 

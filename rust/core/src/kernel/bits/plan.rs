@@ -53,7 +53,7 @@ impl BitsTable {
         u32::from(self.mask) << self.shift
     }
 
-    /// Whether the column that `random` chose keeps its own outcome, where the entry's bits could not tell.
+    /// True where the column that `random` chose keeps its own outcome, where the entry's bits could not tell.
     pub(crate) fn settle(&self, random: u16, refine: &mut Refine) -> bool {
         let column = usize::from(random & self.mask);
         refine.less(&self.rest[column * self.limbs..][..self.limbs])
@@ -65,7 +65,7 @@ impl BitsTable {
         self.entries[usize::from(random & 255)]
     }
 
-    /// Whether the leading bits leave the choice between a column and its alias open.
+    /// True where the leading bits leave the choice between a column and its alias open.
     #[inline(always)]
     pub(crate) fn is_open(&self, random: u16) -> bool {
         (random ^ self.entry(random)) & !self.mask == 0

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
     use crate::probability::Probability;
 
-    /// What a racing writer could put into the input after it was checked.
+    /// Values that a racing writer could put into the input after it was checked.
     #[test]
     fn bits_beyond_the_channels_never_leave() {
         for symmetric in [true, false] {

@@ -107,7 +107,7 @@ impl<B: Blocks> Law for DesignLaw<WideWindow, B> {
 pub(crate) struct ProgressionLaw<'a> {
     /// Draws ranks of as many cells as the modulus.
     window: NarrowWindow<'a>,
-    modulus: u32,
+    modulus: Modulus,
     inputs: u32,
     /// Steps are 1 to this: the progressions of -a are those of a, shifted.
     steps: u32,
@@ -115,8 +115,37 @@ pub(crate) struct ProgressionLaw<'a> {
     divisors: &'a [u16],
     /// `2^32` modulo the steps: lower halves of the product below it are rejected.
     reject: u32,
+}
+
+/// A modulus that numbers are divided by.
+#[derive(Clone, Copy)]
+struct Modulus {
+    modulus: u32,
     /// A little over `2^48` over the modulus.
     inverse: u64,
+}
+
+impl Modulus {
+    fn new(modulus: u32) -> Modulus {
+        Modulus { modulus, inverse: (1 << 48) / u64::from(modulus) + 1 }
+    }
+
+    /// `z` over the modulus, for `z` below its square.
+    #[inline(always)]
+    fn quotient(self, z: u32) -> u32 {
+        // The quotient is z/modulus + z(inverse/2^48 - 1/modulus), and what is too much is below 2^32/2^48 < 1/modulus; and
+        // z inverse < modulus 2^48 + modulus^2 fits.
+        ((u64::from(z) * self.inverse) >> 48) as u32
+    }
+
+    /// The cell of a rank: the ranks are the multiples of the step, and where these come back to the row, those beside it.
+    /// `divisor` is the common one of step and modulus.
+    #[inline(always)]
+    fn cell(self, rank: u32, row: u32, step: u32, divisor: u32) -> u32 {
+        let circle = self.quotient(rank * divisor);
+        let z = row + step * rank + circle;
+        z - self.quotient(z) * self.modulus
+    }
 }
 
 impl<'a> ProgressionLaw<'a> {
@@ -130,9 +159,8 @@ impl<'a> ProgressionLaw<'a> {
         debug_assert!(modulus % 2 == 1 && modulus < 1 << 16);
         let steps = (modulus - 1) / 2;
         let reject = ((1u64 << 32) % u64::from(steps)) as u32;
-        let inverse = (1 << 48) / u64::from(modulus) + 1;
         debug_assert_eq!(divisors.len(), steps as usize);
-        ProgressionLaw { window, modulus, inputs, steps, divisors, reject, inverse }
+        ProgressionLaw { window, modulus: Modulus::new(modulus), inputs, steps, divisors, reject }
     }
 
     /// The greatest common divisors of the steps 1, 2, … and a modulus.
@@ -145,22 +173,6 @@ impl<'a> ProgressionLaw<'a> {
             a as u16
         };
         (1..=(modulus - 1) / 2).map(divisor).collect()
-    }
-
-    /// `z` over the modulus, for `z` below its square.
-    #[inline(always)]
-    fn quotient(&self, z: u32) -> u32 {
-        // The quotient is z/modulus + z(inverse/2^48 - 1/modulus), and what is too much is below 2^32/2^48 < 1/modulus; and
-        // z inverse < modulus 2^48 + modulus^2 fits.
-        ((u64::from(z) * self.inverse) >> 48) as u32
-    }
-
-    /// The cell of a rank: the ranks are the multiples of the step, and where these come back to the row, those beside it.
-    #[inline(always)]
-    fn place(&self, rank: u32, row: u32, step: u32) -> u32 {
-        let circle = self.quotient(rank * u32::from(self.divisors[step as usize - 1]));
-        let z = row + step * rank + circle;
-        z - self.quotient(z) * self.modulus
     }
 }
 
@@ -199,9 +211,12 @@ impl Law for ProgressionLaw<'_> {
             if rejected != 0 {
                 self.draw_anew(of_steps, &mut steps, refine);
             }
+            // What goes by address first, and a modulus that no report could overwrite: then lanes go side by side.
+            let divisors = steps.map(|step| u32::from(self.divisors[step as usize]));
+            let modulus = self.modulus;
             for lane in 0..LANES {
-                let place = self.place(ranks[lane].into(), rows[lane], steps[lane] + 1);
-                reports[lane] = steps[lane] * self.modulus + place;
+                let cell = modulus.cell(ranks[lane].into(), rows[lane], steps[lane] + 1, divisors[lane]);
+                reports[lane] = steps[lane] * modulus.modulus + cell;
             }
         }
     }
@@ -255,7 +270,7 @@ mod tests {
             let all =
                 (0..modulus).map(|i| i * modulus).chain((0..modulus).map(|i| i * modulus + modulus - 1));
             for z in all.chain((0..modulus * modulus).step_by(997)) {
-                assert_eq!(law.quotient(z), z / modulus, "{z} by {modulus}");
+                assert_eq!(law.modulus.quotient(z), z / modulus, "{z} by {modulus}");
             }
         }
     }
@@ -267,8 +282,10 @@ mod tests {
             let law = law(modulus, &divisors);
             let least = (2..=modulus).find(|&d| modulus.is_multiple_of(d)).unwrap();
             for step in 1..=(modulus - 1) / 2 {
+                let divisor = divisors[step as usize - 1].into();
                 for row in [0, 1, modulus - 1] {
-                    let order: Vec<u32> = (0..modulus).map(|rank| law.place(rank, row, step)).collect();
+                    let order: Vec<u32> =
+                        (0..modulus).map(|rank| law.modulus.cell(rank, row, step, divisor)).collect();
                     let mut sorted = order.clone();
                     sorted.sort_unstable();
                     assert_eq!(sorted, (0..modulus).collect::<Vec<_>>(), "{step} of {modulus}");

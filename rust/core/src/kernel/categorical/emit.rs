@@ -5,7 +5,7 @@ use crate::codec::pack_into;
 use crate::io::Output;
 use crate::isa::{Isa, dispatch};
 
-/// What reports stand for, where they stand for something, in both precisions.
+/// The decoded reports, where they are decoded, in both precisions.
 #[derive(Clone, Copy)]
 pub(crate) struct Letters<'a> {
     pub(crate) double: Option<&'a [f64]>,

@@ -47,7 +47,7 @@ impl Flip {
     /// Four flips, whatever the draw: the oracle.
     fn draw(&self, draw: u16, refine: &mut Refine) -> u16 {
         let whole = |column: usize| column == usize::from(draw & COLUMN);
-        let entry = (0..COLUMNS).fold(0, |found, i| found | if whole(i) { self.entries[i] } else { 0 });
+        let entry = (0..COLUMNS).fold(0, |result, i| result | if whole(i) { self.entries[i] } else { 0 });
         let open = (draw ^ entry) & !COLUMN == 0;
         // Where the bits above the column differ, the columns below them do not matter.
         let keep = if open { refine.less(&self.rest[usize::from(draw & COLUMN)]) } else { draw < entry };
@@ -220,8 +220,8 @@ mod tests {
                     let mut words = rest;
                     words[limb] = other;
                     let mut stream = Refine::after(&words, &key);
-                    let found = law.draw(head, &mut stream);
-                    assert_eq!((found, stream.untaken()), (expected, FLIPS - 1 - limb), "{column}, {limb}");
+                    let result = law.draw(head, &mut stream);
+                    assert_eq!((result, stream.untaken()), (expected, FLIPS - 1 - limb), "{column}, {limb}");
                 }
             }
         }

@@ -20,7 +20,7 @@ impl Flip {
         let two_and_three = _mm512_add_epi16(zero_and_one, _mm512_set1_epi16(2));
         for (keystream, rows, reports) in groups(keystream, rows, reports) {
             let draws = _mm256_loadu_si256(keystream);
-            // Only the low four bits of a place are looked at.
+            // Only the low four bits of a position are looked at.
             let entries = _mm256_permutexvar_epi16(draws, table);
             let mut flips = _mm256_and_si256(_mm256_min_epu16(draws, entries), column);
             let open = _mm256_cmple_epu16_mask(_mm256_xor_si256(draws, entries), column);
@@ -42,15 +42,15 @@ impl Flip {
         let byte = |at: u32| self.entries.map(|entry| (entry >> (8 * at)) as u8);
         let [low, high] = [0, 1].map(|at| _mm256_broadcastsi128_si256(_mm_loadu_si128(&byte(at))));
         let (column, one) = (_mm256_set1_epi16(COLUMN as i16), _mm256_set1_epi16(1));
-        // A place with its top bit set reads zero.
+        // A position with its top bit set reads zero.
         let not_high = _mm256_set1_epi16(0x8000_u16 as i16);
         let not_low = _mm256_set1_epi16(0x0080);
         for (keystream, rows, reports) in groups(keystream, rows, reports) {
             let draws = _mm256_loadu_si256(keystream);
-            let place = _mm256_and_si256(draws, column);
+            let position = _mm256_and_si256(draws, column);
             let entries = _mm256_or_si256(
-                _mm256_shuffle_epi8(low, _mm256_or_si256(place, not_high)),
-                _mm256_shuffle_epi8(high, _mm256_or_si256(_mm256_slli_epi16::<8>(place), not_low)),
+                _mm256_shuffle_epi8(low, _mm256_or_si256(position, not_high)),
+                _mm256_shuffle_epi8(high, _mm256_or_si256(_mm256_slli_epi16::<8>(position), not_low)),
             );
             let mut flips = _mm256_and_si256(_mm256_min_epu16(draws, entries), column);
             let above = _mm256_andnot_si256(column, _mm256_xor_si256(draws, entries));

@@ -22,11 +22,11 @@ pub(crate) trait Draw: Sync {
 impl Draw for NarrowWindow<'_> {
     #[inline(always)]
     fn report(&self, rows: [u32; 2], words: &[u32; 8], refine: &mut Refine) -> u32 {
-        let (row, chance, place) = (rows[0], words[0] as u16, (words[0] >> 16) as u16);
+        let (row, chance, position) = (rows[0], words[0] as u16, (words[0] >> 16) as u16);
         match self.order {
-            None => self.draw(row as u16, chance, place, refine).into(),
+            None => self.draw(row as u16, chance, position, refine).into(),
             Some(order) => {
-                let rank = self.draw(0, chance, place, refine);
+                let rank = self.draw(0, chance, position, refine);
                 order[row as usize * self.cells as usize + usize::from(rank)].into()
             }
         }
@@ -60,7 +60,7 @@ impl<E: Entry> Draw for ShiftLaw<'_, E> {
     }
 }
 
-/// What a window says where a matrix answers 0, and otherwise the matrix's answer behind the window's cells.
+/// The report of a window where a matrix answers 0, and otherwise the matrix's answer behind the window's cells.
 pub(crate) struct MixtureLaw<'a, E> {
     pub(crate) window: NarrowWindow<'a>,
     pub(crate) matrix: &'a MatrixLaw<E>,
@@ -138,9 +138,9 @@ impl KeyedSampler<'_> {
                 for (nonce, &value) in nonces.iter_mut().zip(values) {
                     *nonce = value & self.heard;
                 }
-                for (place, &column) in counters.iter_mut().zip(&columns) {
+                for (position, &column) in counters.iter_mut().zip(&columns) {
                     // Checked to stay inside 32 bits.
-                    *place = counter(Purpose::Main, column);
+                    *position = counter(Purpose::Main, column);
                 }
                 lanes.set_places(&counters, &nonces);
                 lanes.blocks(self.isa, &mut words);

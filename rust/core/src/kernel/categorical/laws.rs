@@ -64,7 +64,7 @@ impl Law for NarrowWindow<'_> {
         let Some(order) = self.order else {
             return self.sample(isa, keystream, rows, reports, refine);
         };
-        // The window of row 0 begins at cell 0, so its reports are ranks: the places in any row's order.
+        // The window of row 0 begins at cell 0, so its reports are ranks: the positions in any row's order.
         self.sample(isa, keystream, &[0; BLOCK][..rows.len()], reports, refine);
         for (report, &row) in reports.iter_mut().zip(rows) {
             *report = order[usize::from(row) * self.cells as usize + usize::from(*report)];

@@ -1,4 +1,4 @@
-//! Reads a table at many places: by address, or whole for every place, so that no address tells which it was.
+//! Reads a table at many positions: by address, or whole for every position, so that no address tells which it was.
 
 use std::ops::BitOr;
 
@@ -7,7 +7,7 @@ use crate::isa::{Isa, dispatch};
 /// Places that are read together.
 pub(super) const PLACES: usize = 64;
 
-/// What a table holds.
+/// The cells of a table.
 pub(crate) trait Cell: Copy + Default + Sync + BitOr<Output = Self> {
     /// `out[i] = table[index[i]]`, reading all of `table`, a multiple of 32 cells, for each of them, or the first `used`, a
     /// multiple of 8; what is behind them is zeros.
@@ -38,13 +38,13 @@ impl Cell for u32 {
 fn at_whole<T: Cell>(table: &[T], index: u32) -> T {
     (0..)
         .zip(table)
-        .fold(T::default(), |found, (i, &cell)| found | if i == index { cell } else { T::default() })
+        .fold(T::default(), |result, (i, &cell)| result | if i == index { cell } else { T::default() })
 }
 
-/// Cells that every place is compared with in one pass over the places.
+/// Cells that every position is compared with in one pass over the positions.
 const AT_ONCE: usize = 8;
 
-/// [`at_whole`] of each place, place by place side by side.
+/// [`at_whole`] of each position, position by position side by side.
 #[inline(always)]
 fn whole<T: Cell>(table: &[T], index: &[u32; PLACES], out: &mut [T; PLACES]) {
     *out = [T::default(); PLACES];
@@ -66,7 +66,7 @@ pub(crate) struct LookUpTable<T> {
 }
 
 impl<T: Cell> LookUpTable<T> {
-    /// A table of `cells`; with `whole`, all of it is read for every place.
+    /// A table of `cells`; with `whole`, all of it is read for every position.
     pub(super) fn new(mut cells: Vec<T>, whole: bool) -> LookUpTable<T> {
         let used = cells.len().next_multiple_of(AT_ONCE);
         if whole {
@@ -90,7 +90,7 @@ impl<T: Cell> LookUpTable<T> {
         if self.whole { at_whole(&self.cells, index) } else { self.cells[index as usize] }
     }
 
-    /// Asks for the cell at `index`, wherever it is, to come near.
+    /// Asks memory for the cell at `index`, which will be read soon.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn send_for(&self, index: u32) {
@@ -112,7 +112,7 @@ impl<T: Cell> LookUpTable<T> {
         unsafe { self.look_up_some(index, out) }
     }
 
-    /// [`look_up`](Self::look_up) by address, for any number of places.
+    /// [`look_up`](Self::look_up) by address, for any number of positions.
     ///
     /// # Safety
     /// Every index is that of a cell.
@@ -127,7 +127,7 @@ impl<T: Cell> LookUpTable<T> {
     }
 }
 
-/// A register of the table at a time, which `vpermd` reads at 8 places by the low three bits of the index; kept where the
+/// A register of the table at a time, which `vpermd` reads at 8 positions by the low three bits of the index; kept where the
 /// other bits are those of the register.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
@@ -139,13 +139,13 @@ fn whole_avx2(table: &[u32], used: usize, index: &[u32; PLACES], out: &mut [u32;
     for (index, out) in index.as_chunks::<8>().0.iter().zip(out.as_chunks_mut::<8>().0) {
         let index = _mm256_loadu_si256(index);
         let wanted = _mm256_srli_epi32::<3>(index);
-        let mut found = _mm256_setzero_si256();
+        let mut result = _mm256_setzero_si256();
         for (number, eight) in (0..).zip(eights) {
             let eight = _mm256_loadu_si256(eight);
             let here = _mm256_cmpeq_epi32(wanted, _mm256_set1_epi32(number));
-            found = _mm256_blendv_epi8(found, _mm256_permutevar8x32_epi32(eight, index), here);
+            result = _mm256_blendv_epi8(result, _mm256_permutevar8x32_epi32(eight, index), here);
         }
-        _mm256_storeu_si256(out, found);
+        _mm256_storeu_si256(out, result);
     }
 }
 

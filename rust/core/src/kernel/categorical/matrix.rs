@@ -100,7 +100,7 @@ impl<E: Entry> MatrixLaw<E> {
         u32::from(row) << self.bits | (draw & self.mask()).widen()
     }
 
-    /// Whether the leading bits leave the choice between a column and its alias open.
+    /// True where the leading bits leave the choice between a column and its alias open.
     #[inline(always)]
     fn is_open(&self, draw: E, entry: E) -> bool {
         (draw ^ entry) >> self.bits == E::default()
@@ -187,7 +187,7 @@ impl AnyMatrix {
         }
     }
 
-    /// Whether every sample reads the whole table, so that no address depends on the input.
+    /// True where every sample reads the whole table, so that no address depends on the input.
     pub(crate) fn is_read_whole(&self) -> bool {
         matches!(self, AnyMatrix::Fine(law) if law.entries.is_read_whole())
     }

@@ -21,7 +21,7 @@ impl MatrixLaw<u16> {
     /// Writes a report for each of `rows`, a multiple of 32 and at most a block, like the oracle. `keystream` holds two bytes
     /// for each.
     ///
-    /// The places of all entries first, then the entries, then the reports: what a loop writes in one width the next reads in
+    /// The positions of all entries first, then the entries, then the reports: what a loop writes in one width the next reads in
     /// another, and would have to wait for if it came at once.
     #[target_feature(enable = "avx512f,avx512bw,bmi1")]
     pub(super) fn on_avx512(&self, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {

@@ -3,14 +3,15 @@
 use crate::codec::Code;
 use crate::codec::Grid;
 use crate::io::Input;
-use crate::isa::{Isa, vectorised};
+use crate::isa::{Isa, compiled, vectorised};
 use crate::random::Refine;
+use crate::vector::{Kernel, Vector};
 
 /// An integer that may be a row.
 trait Integer: Copy {
     /// Itself, or `last` where it is larger or negative.
     fn clamped(self, last: u32) -> u32;
-    /// Whether it is above `last` or negative.
+    /// True where it is above `last` or negative.
     fn is_outside(self, last: u32) -> bool;
 }
 
@@ -64,7 +65,24 @@ pub(super) fn load<W: Code>(
 
 /// [`load`] of integers, compiled for `isa`, for callers that are not.
 pub(crate) fn load_on<W: Code>(isa: Isa, input: Input<'_>, rows: u32, words: &mut [W]) {
-    vectorised(isa, || load(isa, input, None, rows, words));
+    compiled(isa, LoadIntegers { isa, input, rows, words });
+}
+
+/// Integers, and the words that they become.
+struct LoadIntegers<'a, W> {
+    isa: Isa,
+    input: Input<'a>,
+    rows: u32,
+    words: &'a mut [W],
+}
+
+impl<W: Code> Kernel for LoadIntegers<'_, W> {
+    type Answer = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self, _: V) {
+        load(self.isa, self.input, None, self.rows, self.words);
+    }
 }
 
 #[inline(always)]
@@ -74,7 +92,7 @@ fn clamp<T: Integer, W: Code>(values: &[T], rows: u32, words: &mut [W]) {
     }
 }
 
-/// The place of the first integer that is no row. Floats are not looked at.
+/// The position of the first integer that is no row. Floats are not looked at.
 pub(crate) fn first_outside(isa: Isa, input: Input<'_>, rows: u32) -> Option<usize> {
     match input {
         Input::U8(values) => first(isa, values, rows),

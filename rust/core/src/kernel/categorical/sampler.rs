@@ -10,7 +10,7 @@ use super::law::{BLOCK, LANES, Law};
 use super::rows::load;
 use crate::codec::{Grid, GridRounding};
 use crate::io::{Input, Output};
-use crate::isa::{Isa, compiled, vectorised};
+use crate::isa::{Isa, compiled};
 use crate::kernel::bits::CodeWord;
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 use crate::vector::{Kernel, Vector};
@@ -27,7 +27,7 @@ pub(crate) struct CategoricalSampler<'a> {
     pub(crate) key: &'a Key,
     /// How numbers become rows; without it the input is rows.
     pub(crate) grid: Option<&'a Grid>,
-    /// What reports stand for.
+    /// The decoded reports.
     pub(crate) letters: Letters<'a>,
     /// Bits of a packed report.
     pub(crate) bits: u32,
@@ -48,6 +48,29 @@ impl<L: Law> Kernel for Chunk<'_, L> {
     #[inline(always)]
     fn run<V: Vector>(self, _: V) {
         self.sampler.blocks(self.law, self.chunk, self.input, self.output);
+    }
+}
+
+/// Reports where answers are 0; the others are so far behind `before`.
+struct MergeAnswers<'a> {
+    sampler: &'a CategoricalSampler<'a>,
+    reports: &'a mut [u16],
+    answers: &'a [u16],
+    before: u16,
+    output: Output<'a>,
+}
+
+impl Kernel for MergeAnswers<'_> {
+    type Answer = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self, _: V) {
+        let CategoricalSampler { isa, letters, bits, .. } = *self.sampler;
+        for (report, &answer) in self.reports.iter_mut().zip(self.answers) {
+            let taken = 0u16.wrapping_sub(u16::from(answer != 0));
+            *report ^= (*report ^ self.before.wrapping_add(answer)) & taken;
+        }
+        emit(isa, self.reports, letters, bits, self.output);
     }
 }
 
@@ -127,12 +150,6 @@ impl CategoricalSampler<'_> {
     pub(crate) fn merge(&self, reports: &mut [u16], answers: &[u16], behind: u32, output: Output<'_>) {
         // Answer 1 is the report `behind`; it wraps around where the answer is 0, and is not taken then.
         let before = (behind as u16).wrapping_sub(1);
-        vectorised(self.isa, || {
-            for (report, &answer) in reports.iter_mut().zip(answers) {
-                let taken = 0u16.wrapping_sub(u16::from(answer != 0));
-                *report ^= (*report ^ before.wrapping_add(answer)) & taken;
-            }
-            emit(self.isa, reports, self.letters, self.bits, output);
-        });
+        compiled(self.isa, MergeAnswers { sampler: self, reports, answers, before, output });
     }
 }

@@ -14,14 +14,14 @@ pub(crate) struct ShiftLaw<'a, E> {
     /// A matrix of one row.
     pub(crate) noise: &'a MatrixLaw<E>,
     pub(crate) inputs: u32,
-    /// What is added to row and noise; the sum of the three stays far inside 32 bits.
+    /// The number that is added to row and noise; the sum of the three stays far inside 32 bits.
     pub(crate) base: i32,
     /// The last report.
     pub(crate) last: u16,
 }
 
 impl<E> ShiftLaw<'_, E> {
-    /// The report of a row and the place of its noise.
+    /// The report of a row and the position of its noise.
     #[inline(always)]
     pub(super) fn shifted(&self, row: u16, noise: u16) -> u16 {
         (i32::from(row) + i32::from(noise) + self.base).clamp(0, self.last.into()) as u16

@@ -10,7 +10,7 @@ use crate::random::Refine;
 pub(super) struct Chance {
     /// `T`, where it is below `2^64`; otherwise 0.
     threshold: u64,
-    /// Whether `T` is `2^64`: then nothing is below 0, and that answer is turned around.
+    /// True where `T` is `2^64`: then nothing is below 0, and that answer is turned around.
     pub(super) certain: bool,
 }
 
@@ -21,17 +21,17 @@ impl Chance {
     }
 }
 
-/// Samples that a group of keystream vectors serves: 64 bytes of chances, then 64 bytes of places.
+/// Samples that a group of keystream vectors serves: 64 bytes of chances, then 64 bytes of positions.
 pub(super) const LANES: usize = 32;
 
 /// A window over at most 65,536 cells, in lanes of 16 bits.
 ///
-/// A sample takes 16 bits for the chance and 16 for the place; 32 samples take 64 bytes of chances, then 64 bytes of
-/// places. If the 16 bits equal those of the threshold, 64 further
-/// bits decide; if the place would be biased (Lemire's rejection), it is drawn anew from 64-bit words. Both come from the
+/// A sample takes 16 bits for the chance and 16 for the position; 32 samples take 64 bytes of chances, then 64 bytes of
+/// positions. If the 16 bits equal those of the threshold, 64 further
+/// bits decide; if the position would be biased (Lemire's rejection), it is drawn anew from 64-bit words. Both come from the
 /// refinement stream, in the order of the samples.
 ///
-/// No branch and no address depends on a row. Branches do depend on randomness, and a place outside may be drawn anew more
+/// No branch and no address depends on a row. Branches do depend on randomness, and a position outside may be drawn anew more
 /// often than one inside: an observer of single samples' times could learn a little of which it was.
 pub(crate) struct NarrowWindow<'a> {
     pub(super) chance: Chance,
@@ -73,21 +73,22 @@ impl<'a> NarrowWindow<'a> {
     }
 
     /// One report, whatever its draws: the oracle.
-    pub(super) fn draw(&self, row: u16, chance: u16, place: u16, refine: &mut Refine) -> u16 {
+    pub(super) fn draw(&self, row: u16, chance: u16, position: u16, refine: &mut Refine) -> u16 {
         let below = if chance == self.top() {
             refine.less(&[self.chance.threshold << 16])
         } else {
             chance < self.top()
         };
         let inside = below ^ self.chance.certain;
-        let [width, others, row, place] = [self.width, self.others, row, place].map(u32::from);
+        let [width, others, row, position] = [self.width, self.others, row, position].map(u32::from);
         let bound = choose(inside, width, others);
         let reject = choose(inside, self.reject_inside.into(), self.reject_outside.into());
-        let product = place * bound;
-        let place = if product & 0xffff < reject { refine.below(bound.into()) as u32 } else { product >> 16 };
+        let product = position * bound;
+        let position =
+            if product & 0xffff < reject { refine.below(bound.into()) as u32 } else { product >> 16 };
         // The window is moved inside at the edges; the cells outside are counted past it.
         let start = row.saturating_sub(width / 2).min(others);
-        (place + choose(inside, start, choose(place >= start, width, 0))) as u16
+        (position + choose(inside, start, choose(position >= start, width, 0))) as u16
     }
 
     /// [`draw`](Self::draw) in 32 lanes, without branches; says whether some lane's draw was not settled.
@@ -95,7 +96,7 @@ impl<'a> NarrowWindow<'a> {
     fn lanes(
         &self,
         chances: &[u16; LANES],
-        places: &[u16; LANES],
+        positions: &[u16; LANES],
         rows: &[u16; LANES],
         reports: &mut [u16; LANES],
         unsettled: &mut [u16; LANES],
@@ -108,15 +109,15 @@ impl<'a> NarrowWindow<'a> {
             let inside = (chances[lane] < top) ^ chance.certain;
             let bound = if inside { width } else { others };
             let reject = if inside { reject_inside } else { reject_outside };
-            let product = u32::from(places[lane]) * u32::from(bound);
+            let product = u32::from(positions[lane]) * u32::from(bound);
             let equal = u16::from(chances[lane] == top);
             let rejected = u16::from((product as u16) < reject);
             unsettled[lane] = equal | rejected;
             any |= equal | rejected;
-            let place = (product >> 16) as u16;
+            let position = (product >> 16) as u16;
             let start = rows[lane].saturating_sub(half).min(others);
-            let past = if place >= start { width } else { 0 };
-            reports[lane] = place.wrapping_add(if inside { start } else { past });
+            let past = if position >= start { width } else { 0 };
+            reports[lane] = position.wrapping_add(if inside { start } else { past });
         }
         any != 0
     }
@@ -142,9 +143,9 @@ impl<'a> NarrowWindow<'a> {
     #[cfg(test)]
     pub(super) fn oracle(&self, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
         for (keystream, rows, reports) in groups(keystream, rows, reports) {
-            let (chances, places) = halves(keystream);
+            let (chances, positions) = halves(keystream);
             for (lane, report) in reports.iter_mut().enumerate() {
-                *report = self.draw(rows[lane], chances[lane], places[lane], refine);
+                *report = self.draw(rows[lane], chances[lane], positions[lane], refine);
             }
         }
     }
@@ -153,12 +154,12 @@ impl<'a> NarrowWindow<'a> {
     #[inline(always)]
     pub(super) fn fast(&self, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
         for (keystream, rows, reports) in groups(keystream, rows, reports) {
-            let (chances, places) = halves(keystream);
+            let (chances, positions) = halves(keystream);
             let mut unsettled = [0; LANES];
-            if self.lanes(&chances, &places, rows, reports, &mut unsettled) {
+            if self.lanes(&chances, &positions, rows, reports, &mut unsettled) {
                 for four in (0..LANES).step_by(4).filter(|&four| unsettled[four..four + 4] != [0; 4]) {
                     for lane in (four..four + 4).filter(|&lane| unsettled[lane] != 0) {
-                        reports[lane] = self.draw(rows[lane], chances[lane], places[lane], refine);
+                        reports[lane] = self.draw(rows[lane], chances[lane], positions[lane], refine);
                     }
                 }
             }
@@ -178,19 +179,19 @@ pub(super) fn groups<'k, 'r, 'w>(
     keystream.as_chunks::<{ 4 * LANES }>().0.iter().zip(rows).zip(reports).map(|((k, r), w)| (k, r, w))
 }
 
-/// The chances and the places of a group.
+/// The chances and the positions of a group.
 #[inline(always)]
 fn halves(keystream: &[u8; 4 * LANES]) -> ([u16; LANES], [u16; LANES]) {
-    let (mut chances, mut places) = ([0; LANES], [0; LANES]);
+    let (mut chances, mut positions) = ([0; LANES], [0; LANES]);
     for lane in 0..LANES {
         let at = 2 * lane;
         chances[lane] = u16::from_le_bytes([keystream[at], keystream[at + 1]]);
-        places[lane] = u16::from_le_bytes([keystream[2 * LANES + at], keystream[2 * LANES + at + 1]]);
+        positions[lane] = u16::from_le_bytes([keystream[2 * LANES + at], keystream[2 * LANES + at + 1]]);
     }
-    (chances, places)
+    (chances, positions)
 }
 
-/// A window over up to `2^32 - 1` cells, in 64-bit words: one for the chance, compared whole, and one for the place,
+/// A window over up to `2^32 - 1` cells, in 64-bit words: one for the chance, compared whole, and one for the position,
 /// drawn anew from the refinement stream where it would be biased.
 pub(crate) struct WideWindow {
     chance: Chance,
@@ -209,22 +210,22 @@ impl WideWindow {
     pub(super) fn oracle(&self, keystream: &[u8], rows: &[u32], reports: &mut [u32], refine: &mut Refine) {
         let others = self.cells - self.width;
         for ((report, row), draws) in reports.iter_mut().zip(rows).zip(keystream.as_chunks::<16>().0) {
-            let [chance, place] = [0, 8].map(|at| {
+            let [chance, position] = [0, 8].map(|at| {
                 let mut bytes = [0; 8];
                 bytes.copy_from_slice(&draws[at..at + 8]);
                 u64::from_le_bytes(bytes)
             });
             let inside = (chance < self.chance.threshold) ^ self.chance.certain;
             let bound = u64::from(choose(inside, self.width, others));
-            let product = u128::from(place) * u128::from(bound);
+            let product = u128::from(position) * u128::from(bound);
             let low = product as u64;
-            let place = if low < bound && low < bound.wrapping_neg() % bound {
+            let position = if low < bound && low < bound.wrapping_neg() % bound {
                 refine.below(bound) as u32
             } else {
                 (product >> 64) as u32
             };
             let start = row.saturating_sub(self.width / 2).min(others);
-            *report = place + choose(inside, start, choose(place >= start, self.width, 0));
+            *report = position + choose(inside, start, choose(position >= start, self.width, 0));
         }
     }
 }

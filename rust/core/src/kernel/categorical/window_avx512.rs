@@ -22,19 +22,19 @@ impl NarrowWindow<'_> {
         let (mut unsettled, mut unsettled_in) = ([0u32; BLOCK / LANES], 0u32);
         for (group, (keystream, own, reports)) in groups(keystream, rows, reports).enumerate() {
             let draws = keystream.as_chunks::<64>().0;
-            let (chances, places) = (_mm512_loadu_si512(&draws[0]), _mm512_loadu_si512(&draws[1]));
+            let (chances, positions) = (_mm512_loadu_si512(&draws[0]), _mm512_loadu_si512(&draws[1]));
             let rows = _mm512_loadu_si512(own);
             let inside = _mm512_cmplt_epu16_mask(chances, top) ^ certain;
             let equal = _mm512_cmpeq_epu16_mask(chances, top);
-            // Lemire: the place is the upper half of the product, unless the lower one is to be rejected.
+            // Lemire: the position is the upper half of the product, unless the lower one is to be rejected.
             let bound = _mm512_mask_mov_epi16(others, inside, width);
             let reject = _mm512_mask_mov_epi16(reject_outside, inside, reject_inside);
-            let rejected = _mm512_cmplt_epu16_mask(_mm512_mullo_epi16(places, bound), reject);
-            let place = _mm512_mulhi_epu16(places, bound);
+            let rejected = _mm512_cmplt_epu16_mask(_mm512_mullo_epi16(positions, bound), reject);
+            let position = _mm512_mulhi_epu16(positions, bound);
             // The window is moved inside at the edges; the cells outside are counted past it.
             let start = _mm512_min_epu16(_mm512_subs_epu16(rows, half), others);
-            let past = _mm512_maskz_mov_epi16(_mm512_cmpge_epu16_mask(place, start), width);
-            let report = _mm512_add_epi16(place, _mm512_mask_mov_epi16(past, inside, start));
+            let past = _mm512_maskz_mov_epi16(_mm512_cmpge_epu16_mask(position, start), width);
+            let report = _mm512_add_epi16(position, _mm512_mask_mov_epi16(past, inside, start));
             _mm512_storeu_si512(reports, report);
             unsettled[group] = equal | rejected;
             unsettled_in |= u32::from(equal | rejected != 0) << group;

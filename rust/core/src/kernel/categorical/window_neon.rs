@@ -36,24 +36,24 @@ impl NarrowWindow<'_> {
         for (keystream, rows, reports) in groups(keystream, rows, reports) {
             let mut open = [vdupq_n_u16(0); LANES / 8];
             for (i, open) in open.iter_mut().enumerate() {
-                // Eight of 32 chances, which come first, of as many places, and of as many rows.
+                // Eight of 32 chances, which come first, of as many positions, and of as many rows.
                 let draws = keystream.as_chunks::<16>().0;
                 let chances = vreinterpretq_u16_u8(vld1q_u8(&draws[i]));
-                let places = vreinterpretq_u16_u8(vld1q_u8(&draws[LANES / 8 + i]));
+                let positions = vreinterpretq_u16_u8(vld1q_u8(&draws[LANES / 8 + i]));
                 let rows = vld1q_u16(&rows.as_chunks::<8>().0[i]);
                 let below = vcltq_u16(chances, top);
                 let inside = if CERTAIN { vmvnq_u16(below) } else { below };
-                // Lemire: the place is the upper half of the product, unless the lower one is to be rejected.
+                // Lemire: the position is the upper half of the product, unless the lower one is to be rejected.
                 let bound = vbslq_u16(inside, width, others);
                 let reject = vbslq_u16(inside, reject_inside, reject_outside);
-                let low = vreinterpretq_u16_u32(vmull_u16(vget_low_u16(places), vget_low_u16(bound)));
-                let high = vreinterpretq_u16_u32(vmull_high_u16(places, bound));
-                let (product, place) = (vuzp1q_u16(low, high), vuzp2q_u16(low, high));
+                let low = vreinterpretq_u16_u32(vmull_u16(vget_low_u16(positions), vget_low_u16(bound)));
+                let high = vreinterpretq_u16_u32(vmull_high_u16(positions, bound));
+                let (product, position) = (vuzp1q_u16(low, high), vuzp2q_u16(low, high));
                 *open = vorrq_u16(vceqq_u16(chances, top), vcltq_u16(product, reject));
                 // The window is moved inside at the edges; the cells outside are counted past it.
                 let start = vminq_u16(vqsubq_u16(rows, half), others);
-                let past = vandq_u16(vcgeq_u16(place, start), width);
-                let report = vaddq_u16(place, vbslq_u16(inside, start, past));
+                let past = vandq_u16(vcgeq_u16(position, start), width);
+                let report = vaddq_u16(position, vbslq_u16(inside, start, past));
                 vst1q_u16(&mut reports.as_chunks_mut::<8>().0[i], report);
             }
             let any = vorrq_u16(vorrq_u16(open[0], open[1]), vorrq_u16(open[2], open[3]));

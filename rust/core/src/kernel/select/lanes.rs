@@ -115,10 +115,10 @@ mod tests {
             };
             let before: Vec<u32> = (0..runs).map(|run| kept(&values[..run * MARKED]).len() as u32).collect();
             for &isa in Isa::available() {
-                let mut found = vec![M::MOST; values.len() + SLACK];
+                let mut result = vec![M::MOST; values.len() + SLACK];
                 let mut marks = vec![u32::MAX; runs];
-                assert_eq!(M::split(isa, values, low, high, &mut found, &mut marks, 1), split, "{isa}");
-                assert_eq!(found[..split.kept], expected, "{isa}");
+                assert_eq!(M::split(isa, values, low, high, &mut result, &mut marks, 1), split, "{isa}");
+                assert_eq!(result[..split.kept], expected, "{isa}");
                 assert_eq!(marks, before, "{isa}");
             }
         }

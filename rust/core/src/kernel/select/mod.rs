@@ -37,7 +37,7 @@ pub(crate) struct SelectSampler<'a> {
     pub(crate) key: &'a Key,
     pub(crate) law: &'a RankLaw,
     pub(crate) dimensions: usize,
-    /// Whether the law is one of 2 d signed ranks.
+    /// True where the law is one of 2 d signed ranks.
     pub(crate) signed: bool,
 }
 
@@ -46,10 +46,10 @@ pub(crate) trait Vectors<M> {
     /// Numbers of a vector as the caller has them.
     fn width(&self) -> usize;
 
-    /// The vector at a place.
+    /// The vector at a position.
     ///
     /// # Errors
-    /// The place of a number that is not finite, where that is known already.
+    /// The position of a number that is not finite, where that is known already.
     fn vector(&mut self, at: usize) -> Result<&[M], usize>;
 }
 
@@ -70,7 +70,7 @@ impl<M> Vectors<M> for Plain<'_, M> {
 impl SelectSampler<'_> {
     /// Selects from vectors, which are `slot, slot + 1, …` of chunk `chunk` of the key's stream, all of them in that chunk.
     ///
-    /// Returns the place of the first number that is not finite; the reports are of no use then.
+    /// Returns the position of the first number that is not finite; the reports are of no use then.
     pub(crate) fn vectors<M: Magnitude>(
         &self,
         chunk: u64,
@@ -81,11 +81,11 @@ impl SelectSampler<'_> {
         let mut group = [0; GROUP];
         fill(self.isa, self.key, nonce(Purpose::Main, chunk), 0, &mut group);
         let slots = group.as_chunks::<SLOT>().0[slot..].iter().zip(slot..);
-        let (mut room, width) = (SelectBuffers::default(), vectors.width());
+        let (mut buffers, width) = (SelectBuffers::default(), vectors.width());
         for (at, (code, (draws, slot))) in codes.iter_mut().zip(slots).enumerate() {
             let vector = match vectors.vector(at) {
                 Ok(vector) => vector,
-                Err(place) => return Some(at * width + place),
+                Err(position) => return Some(at * width + position),
             };
             let mut more =
                 Refine::at(self.isa, self.key, nonce(Purpose::Refine, chunk), (slot as u64) << REFINE_SHIFT);
@@ -98,18 +98,18 @@ impl SelectSampler<'_> {
                 Some(rank) if self.signed => (Some(dimensions - 1 - rank), false),
                 rank => (rank, true),
             };
-            let place = match rank {
+            let position = match rank {
                 None => self.first_infinite(vector).is_none().then_some(dimensions),
-                Some(rank) => room.place_of_rank(self.isa, vector, rank, |equals| {
+                Some(rank) => buffers.place_of_rank(self.isa, vector, rank, |equals| {
                     more.below_from((draws >> 64) as u64, equals)
                 }),
             };
-            let Some(place) = place else {
+            let Some(position) = position else {
                 return Some(at * width + self.first_infinite(vector).unwrap_or(0));
             };
-            *code = place as u32;
+            *code = position as u32;
             if self.signed {
-                let chosen = vector[place];
+                let chosen = vector[position];
                 // Both signs of a zero are equal, so a fair coin says which of them is the larger.
                 let negative =
                     if chosen.size() == M::ZERO { more.next() & 1 == 1 } else { chosen != chosen.size() };
@@ -119,7 +119,7 @@ impl SelectSampler<'_> {
         None
     }
 
-    /// The place of the first number that is NaN or infinite.
+    /// The position of the first number that is NaN or infinite.
     fn first_infinite<M: Magnitude>(&self, vector: &[M]) -> Option<usize> {
         let most = vectorised(self.isa, || {
             vector.iter().fold(M::ZERO, |most, x| {

@@ -42,7 +42,7 @@ pub(super) struct SelectBuffers<M> {
 }
 
 impl<M: Magnitude> SelectBuffers<M> {
-    /// The place of one of `values` that are equal in size to the one of rank `rank`: of `n` such, the `choose(n)`-th.
+    /// The position of one of `values` that are equal in size to the one of rank `rank`: of `n` such, the `choose(n)`-th.
     ///
     /// Nothing if a number is not finite.
     pub(super) fn place_of_rank(
@@ -59,22 +59,22 @@ impl<M: Magnitude> SelectBuffers<M> {
         }
         // The vector behind this one, in most cases: both stay in the second-level cache.
         let ahead = if values.len() <= AHEAD { values.len() } else { 0 };
-        let mut found = M::split(isa, values, low, high, &mut self.kept, &mut self.marks, ahead);
-        if found.most >= M::INFINITE {
+        let mut result = M::split(isa, values, low, high, &mut self.kept, &mut self.marks, ahead);
+        if result.most >= M::INFINITE {
             return None;
         }
-        if !holds(&found, rank) {
+        if !holds(&result, rank) {
             // The sample misled; what is looked for is on the other side of one end.
-            (low, high) = if rank < found.below { (M::ZERO, low.before()) } else { (high.after(), M::MOST) };
-            found = M::split(isa, values, low, high, &mut self.kept, &mut self.marks, 0);
+            (low, high) = if rank < result.below { (M::ZERO, low.before()) } else { (high.after(), M::MOST) };
+            result = M::split(isa, values, low, high, &mut self.kept, &mut self.marks, 0);
         }
         // Only what was changed while it was looked at can have other numbers than were counted: any answer will do then.
-        let rank = rank.saturating_sub(found.below).min(found.kept.saturating_sub(1));
-        for room in [&mut self.near, &mut self.spare] {
-            room_for(found.kept, room, &mut self.unused);
+        let rank = rank.saturating_sub(result.below).min(result.kept.saturating_sub(1));
+        for buffers in [&mut self.near, &mut self.spare] {
+            room_for(result.kept, buffers, &mut self.unused);
         }
-        let value = self.value_of_rank(isa, found.kept, rank, low, high);
-        let kept = &self.kept[..found.kept];
+        let value = self.value_of_rank(isa, result.kept, rank, low, high);
+        let kept = &self.kept[..result.kept];
         let at = nth_equal(isa, kept, value, choose);
         let run = self.marks[..values.len().div_ceil(MARKED)]
             .partition_point(|&mark| mark as usize <= at)
@@ -82,7 +82,7 @@ impl<M: Magnitude> SelectBuffers<M> {
         let before = self.marks[run] as usize;
         let within =
             values[run * MARKED..].iter().enumerate().filter(|(_, x)| (low..=high).contains(&x.size()));
-        Some(within.map(|(place, _)| run * MARKED + place).nth(at - before).unwrap_or(0))
+        Some(within.map(|(position, _)| run * MARKED + position).nth(at - before).unwrap_or(0))
     }
 
     /// The size of rank `rank` among the first `count` that were kept, all of them in `[low, high]`.
@@ -98,11 +98,11 @@ impl<M: Magnitude> SelectBuffers<M> {
             } else {
                 break;
             };
-            let found = M::split(isa, numbers, lower, upper, &mut self.spare, &mut self.unused, 0);
-            if holds(&found, rank) && found.kept <= count / 4 * 3 {
+            let result = M::split(isa, numbers, lower, upper, &mut self.spare, &mut self.unused, 0);
+            if holds(&result, rank) && result.kept <= count / 4 * 3 {
                 std::mem::swap(&mut self.near, &mut self.spare);
                 (low, high, whole) = (lower, upper, false);
-                (rank, count) = (rank - found.below, found.kept);
+                (rank, count) = (rank - result.below, result.kept);
                 uneven *= if even { UNEVEN } else { 1.0 };
             } else if even {
                 uneven = 0.0; // not even at all: samples from now on
@@ -133,25 +133,27 @@ fn room_for<M: Magnitude>(count: usize, kept: &mut Vec<M>, marks: &mut Vec<u32>)
     }
 }
 
-/// The place in `numbers` of one that equals `value`: of `n` such, the `choose(n)`-th; 0 if there is none.
+/// The position in `numbers` of one that equals `value`: of `n` such, the `choose(n)`-th; 0 if there is none.
 fn nth_equal<M: Magnitude>(isa: Isa, numbers: &[M], value: M, choose: impl FnOnce(u64) -> u64) -> usize {
     let equals = |block: &[M]| vectorised(isa, || equal(block, value));
     let (mut count, mut first) = (0, 0);
     for (at, block) in numbers.chunks(BLOCK).enumerate() {
-        let found = equals(block);
-        if count == 0 && found > 0 {
+        let result = equals(block);
+        if count == 0 && result > 0 {
             first = at * BLOCK;
         }
-        count += found;
+        count += result;
     }
     let mut left = if count > 1 { choose(count) } else { 0 };
     for (at, block) in numbers[first..].chunks(BLOCK).enumerate() {
-        let found = equals(block);
-        if left < found {
-            let places = block.iter().enumerate().filter(|&(_, &x)| x == value);
-            return first + at * BLOCK + places.map(|(place, _)| place).nth(left as usize).unwrap_or(0);
+        let result = equals(block);
+        if left < result {
+            let positions = block.iter().enumerate().filter(|&(_, &x)| x == value);
+            return first
+                + at * BLOCK
+                + positions.map(|(position, _)| position).nth(left as usize).unwrap_or(0);
         }
-        left -= found;
+        left -= result;
     }
     0
 }
@@ -162,9 +164,9 @@ fn equal<M: Magnitude>(block: &[M], value: M) -> u64 {
     block.iter().fold(M::ZERO, |count, &x| count.plus_one_if(x == value)).count()
 }
 
-/// Whether the number of a rank is among those that were kept.
-fn holds<M>(found: &Split<M>, rank: usize) -> bool {
-    (found.below..found.below + found.kept).contains(&rank)
+/// True where the number of a rank is among those that were kept.
+fn holds<M>(result: &Split<M>, rank: usize) -> bool {
+    (result.below..result.below + result.kept).contains(&rank)
 }
 
 /// Two sizes in `[low, high]`, in order, between which the number of a rank lies most likely, if the numbers are spread
@@ -215,18 +217,18 @@ mod tests {
     fn check(values: &[f32], ranks: impl Iterator<Item = usize>) {
         let mut ordered: Vec<f32> = values.iter().map(|x| x.abs()).collect();
         ordered.sort_by(f32::total_cmp);
-        let mut room = SelectBuffers::<u32>::default();
+        let mut buffers = SelectBuffers::<u32>::default();
         for rank in ranks {
             for &isa in Isa::available() {
                 let equals = values.iter().enumerate().filter(|(_, x)| x.abs() == ordered[rank]);
-                let places: Vec<usize> = equals.map(|(place, _)| place).collect();
-                for wanted in [0, places.len() / 2, places.len() - 1] {
+                let positions: Vec<usize> = equals.map(|(position, _)| position).collect();
+                for wanted in [0, positions.len() / 2, positions.len() - 1] {
                     let choose = |count| {
-                        assert_eq!(count, places.len() as u64);
+                        assert_eq!(count, positions.len() as u64);
                         wanted as u64
                     };
-                    let found = room.place_of_rank(isa, u32::of(values), rank, choose);
-                    assert_eq!(found, Some(places[wanted]), "rank {rank} of {} on {isa}", values.len());
+                    let result = buffers.place_of_rank(isa, u32::of(values), rank, choose);
+                    assert_eq!(result, Some(positions[wanted]), "rank {rank} of {} on {isa}", values.len());
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::isa::{Isa, mask_of, ones};
 
-/// Numbers between two marks: how many were kept up to there leads back from a kept one to its place.
+/// Numbers between two marks: how many were kept up to there leads back from a kept one to its position.
 pub(super) const MARKED: usize = 64;
 
 /// The most numbers that are ranked by comparing all with all.
@@ -29,7 +29,7 @@ fn prefetch<M>(run: *const M, ahead: usize) {
     }
 }
 
-/// What a pass over numbers has found.
+/// The result of a pass over numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Split<M> {
     /// How many sizes are below the bracket.
@@ -102,23 +102,23 @@ pub(super) fn in_runs<M: Magnitude>(
     within: &mut [M],
     marks: &mut [u32],
 ) -> Split<M> {
-    let mut found = Split::default();
+    let mut result = Split::default();
     for (run, mark) in values.as_chunks::<MARKED>().0.iter().zip(&mut *marks) {
-        *mark = found.kept as u32;
-        let (mut below, mut most, mut inside) = (M::ZERO, found.most, [0; MARKED]);
+        *mark = result.kept as u32;
+        let (mut below, mut most, mut inside) = (M::ZERO, result.most, [0; MARKED]);
         for (x, inside) in run.iter().zip(&mut inside) {
             let size = x.size();
             *inside = u8::from((size >= low) & (size <= high));
             below = below.plus_one_if(size < low);
             most = if size > most { size } else { most };
         }
-        for place in ones(mask_of(&inside)) {
-            within[found.kept] = run[place].size();
-            found.kept += 1;
+        for position in ones(mask_of(&inside)) {
+            within[result.kept] = run[position].size();
+            result.kept += 1;
         }
-        (found.below, found.most) = (found.below + below.count() as usize, most);
+        (result.below, result.most) = (result.below + below.count() as usize, most);
     }
-    behind_runs(values, low, high, within, marks, found)
+    behind_runs(values, low, high, within, marks, result)
 }
 
 /// The whole runs of [`Magnitude::split`], a register of numbers at a time: `keep` writes the sizes of those within the bracket
@@ -133,15 +133,18 @@ pub(super) fn in_registers<M: Magnitude, const LANES: usize>(
     mut keep: impl FnMut(&[M; LANES], &mut [M; LANES]) -> usize,
 ) -> usize {
     const { assert!(LANES <= SLACK) };
-    let mut kept = 0;
+    // At most as many as were read have been kept, so a register more is within the values and their slack.
+    assert!(within.len() >= values.len() + SLACK, "room for all values and some more");
+    let (mut kept, last) = (0, within.len() - LANES);
     for (run, mark) in values.as_chunks::<MARKED>().0.iter().zip(marks) {
         *mark = kept as u32;
         if ahead > 0 {
             prefetch(run.as_ptr(), ahead);
         }
         for lane in run.as_chunks::<LANES>().0 {
-            // At most as many as were read have been kept, so a register more is within the values and their slack.
-            kept += keep(lane, within[kept..].first_chunk_mut().expect("room for all values and some more"));
+            assert!(kept <= last, "no more are kept than read");
+            // SAFETY: a register from `kept` on ends within the slice. Slices would look twice at every register.
+            kept += keep(lane, unsafe { &mut *within.as_mut_ptr().add(kept).cast() });
         }
     }
     kept
@@ -155,16 +158,16 @@ pub(super) fn behind_runs<M: Magnitude>(
     high: M,
     within: &mut [M],
     marks: &mut [u32],
-    found: Split<M>,
+    result: Split<M>,
 ) -> Split<M> {
-    let Split { mut below, mut kept, mut most } = found;
+    let Split { mut below, mut kept, mut most } = result;
     let (runs, rest) = values.as_chunks::<MARKED>();
     if !rest.is_empty() {
         marks[runs.len()] = kept as u32;
     }
     for x in rest {
         let size = x.size();
-        // Written always, kept where the place moves on: no branch to mispredict.
+        // Written always, kept where the position moves on: no branch to mispredict.
         within[kept] = size;
         kept += usize::from(size >= low && size <= high);
         below += usize::from(size < low);

@@ -6,18 +6,18 @@ use safe_unaligned_simd::x86_64::{_mm256_loadu_si256, _mm256_storeu_si256};
 
 use super::split::{Magnitude, Split, behind_runs, in_registers};
 
-/// For each set of eight lanes, the places of those in it, in order; the other entries do not matter.
+/// For each set of eight lanes, the positions of those in it, in order; the other entries do not matter.
 static FRONT: [[u32; 8]; 256] = front();
 
 const fn front() -> [[u32; 8]; 256] {
     let mut table = [[0; 8]; 256];
     let mut set = 0;
     while set < 256 {
-        let (mut lane, mut place) = (0, 0);
+        let (mut lane, mut position) = (0, 0);
         while lane < 8 {
             if set >> lane & 1 == 1 {
-                table[set][place] = lane;
-                place += 1;
+                table[set][position] = lane;
+                position += 1;
             }
             lane += 1;
         }
@@ -58,8 +58,8 @@ pub(super) fn split_32(
     });
     let mut largest = [0; 8];
     _mm256_storeu_si256(&mut largest, most);
-    let found = Split { below, kept, most: largest.into_iter().max().unwrap_or(0) };
-    behind_runs(values, low, high, within, marks, found)
+    let result = Split { below, kept, most: largest.into_iter().max().unwrap_or(0) };
+    behind_runs(values, low, high, within, marks, result)
 }
 
 /// Four 64-bit magnitudes at a time, each as two lanes of 32 bits. They are below 2^63, so signed comparisons do.
@@ -87,6 +87,6 @@ pub(super) fn split_64(
     });
     let mut largest = [0; 4];
     _mm256_storeu_si256(&mut largest, most);
-    let found = Split { below, kept, most: largest.into_iter().max().unwrap_or(0) };
-    behind_runs(values, low, high, within, marks, found)
+    let result = Split { below, kept, most: largest.into_iter().max().unwrap_or(0) };
+    behind_runs(values, low, high, within, marks, result)
 }

@@ -36,8 +36,8 @@ pub(super) fn split_32(
         count
     });
     let below = _mm512_reduce_add_epi32(below) as u32 as usize;
-    let found = Split { below, kept, most: _mm512_reduce_max_epu32(most) };
-    behind_runs(values, low, high, within, marks, found)
+    let result = Split { below, kept, most: _mm512_reduce_max_epu32(most) };
+    behind_runs(values, low, high, within, marks, result)
 }
 
 /// Eight 64-bit magnitudes at a time.
@@ -70,8 +70,8 @@ pub(super) fn split_64(
         count
     });
     let below = _mm512_reduce_add_epi64(below) as u64 as usize;
-    let found = Split { below, kept, most: _mm512_reduce_max_epu64(most) };
-    behind_runs(values, low, high, within, marks, found)
+    let result = Split { below, kept, most: _mm512_reduce_max_epu64(most) };
+    behind_runs(values, low, high, within, marks, result)
 }
 
 macro_rules! nth {

@@ -18,13 +18,13 @@ impl<const SETS: usize, const SIZE: usize> Front<SETS, SIZE> {
         let mut front = Front { bytes: [[0xff; 16]; SETS], counts: [0; SETS] };
         let mut set = 0;
         while set < SETS {
-            let (mut lane, mut place) = (0, 0);
+            let (mut lane, mut position) = (0, 0);
             while lane < 16 / SIZE {
                 if set >> lane & 1 == 1 {
                     let mut byte = 0;
                     while byte < SIZE {
-                        front.bytes[set][place] = (lane * SIZE + byte) as u8;
-                        (place, byte) = (place + 1, byte + 1);
+                        front.bytes[set][position] = (lane * SIZE + byte) as u8;
+                        (position, byte) = (position + 1, byte + 1);
                     }
                     front.counts[set] += 1;
                 }
@@ -71,8 +71,8 @@ pub(super) fn split_32(
         vst1q_u32(room, vreinterpretq_u32_u8(front));
         count
     });
-    let found = Split { below: vaddlvq_u32(below) as usize, kept, most: vmaxvq_u32(most) };
-    behind_runs(values, low, high, within, marks, found)
+    let result = Split { below: vaddlvq_u32(below) as usize, kept, most: vmaxvq_u32(most) };
+    behind_runs(values, low, high, within, marks, result)
 }
 
 /// Two 64-bit magnitudes at a time.
@@ -100,10 +100,10 @@ pub(super) fn split_64(
         count
     });
     let most = most;
-    let found = Split {
+    let result = Split {
         below: vaddvq_u64(below) as usize,
         kept,
         most: vgetq_lane_u64::<0>(most).max(vgetq_lane_u64::<1>(most)),
     };
-    behind_runs(values, low, high, within, marks, found)
+    behind_runs(values, low, high, within, marks, result)
 }

@@ -10,7 +10,7 @@ pub(super) struct Tally<M> {
 }
 
 impl<M: Magnitude> Tally<M> {
-    /// Of at most [`SMALL`] numbers, each with its sign away.
+    /// The tally of at most [`SMALL`] numbers, each with its sign away.
     pub(super) fn of(isa: Isa, numbers: &[M]) -> Tally<M> {
         let mut tally = Tally { numbers: [M::MOST; SMALL], smaller: [M::ZERO; SMALL] };
         tally.numbers[..numbers.len()].copy_from_slice(numbers);

@@ -97,8 +97,8 @@ proptest! {
         let mut keystream = vec![0; 4 * BLOCK];
         for (i, draw) in keystream.as_chunks_mut::<2>().0.iter_mut().enumerate() {
             let random = scrambled(seed.into(), i);
-            // Chances and places come in turn, a group's of each. Some chances are at the threshold or just beside it, some
-            // places at the lower end, where they are rejected most.
+            // Chances and positions come in turn, a group's of each. Some chances are at the threshold or just beside it, some
+            // positions at the lower end, where they are rejected most.
             let near = if (i / window::LANES).is_multiple_of(2) { law.top().wrapping_sub(1) } else { 0 };
             *draw = (if random.is_multiple_of(4) { near.wrapping_add((random >> 8) as u16 % 3) } else { (random >> 16) as u16 }).to_le_bytes();
         }

@@ -14,8 +14,8 @@ fn sign_bytes(dimensions: usize) -> usize {
 }
 
 impl Rotation {
-    /// Room to rotate in.
-    pub(crate) fn room(&self, isa: Isa) -> RotationBuffers<'_> {
+    /// Buffers to rotate in.
+    pub(crate) fn buffers(&self, isa: Isa) -> RotationBuffers<'_> {
         let bytes = (passes(self.dimensions) * sign_bytes(self.dimensions)).next_multiple_of(GROUP);
         let signs = if self.kind == RotationKind::Haar { 0 } else { bytes };
         RotationBuffers {
@@ -68,7 +68,7 @@ impl RotationBuffers<'_> {
     /// Lifts and rotates a vector; its length is of no account.
     ///
     /// # Errors
-    /// The place of the first number that is not finite.
+    /// The position of the first number that is not finite.
     pub(crate) fn rotate<F: Part>(&mut self, number: u32, x: &[F]) -> std::result::Result<&[f32], usize> {
         lift(self.isa, x, self.rotation.radius, &mut self.vector)?;
         self.turn_to(number);
@@ -93,13 +93,13 @@ impl RotationBuffers<'_> {
     /// than 1 by [`Rotation::stretch`].
     pub(crate) fn undo(&mut self, number: u32, report: u32) -> Undone<'_> {
         self.turn_to(number);
-        let (place, negative) = ((report >> 1) as usize, report & 1 == 0);
+        let (position, negative) = ((report >> 1) as usize, report & 1 == 0);
         match &self.reflections {
             None => {
                 let dimensions = self.vector.len();
                 let signs = |pass| Self::pass(&self.signs, dimensions, pass);
                 let last = passes(dimensions) - 1;
-                signs::row(self.isa, &mut self.vector, signs(last), place, negative);
+                signs::row(self.isa, &mut self.vector, signs(last), position, negative);
                 for pass in (0..last).rev() {
                     transform(self.isa, &mut self.vector);
                     signs::flip(self.isa, &mut self.vector, Self::pass(&self.signs, dimensions, pass));
@@ -108,7 +108,7 @@ impl RotationBuffers<'_> {
             }
             Some(reflections) => {
                 self.wide.fill(0.0);
-                self.wide[place] = if negative { -1.0 } else { 1.0 };
+                self.wide[position] = if negative { -1.0 } else { 1.0 };
                 reflections.undo(&mut self.wide);
                 Undone::Real(&self.wide[..self.rotation.features])
             }
