@@ -150,6 +150,7 @@ MOST_LEAVES = 4096
 
 _TYPICAL, _FEW = 24, 8  # ends of ranges whose variances are averaged, and of very many values
 _MANY = 1 << 16
+_BLENDED = 4.0  # records of any value that are counted with those of a standard error
 _BLOCK = 1 << 21  # weights that are held at once: 16 MB a level
 
 
@@ -344,10 +345,16 @@ class RangeAccumulator(AttributesAccumulator):
         return self._consistency.leaves([each.estimate().value for each in self.attributes])
 
     def _stderr(self, queries: NDArray[np.float64], leaves: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the standard errors of sums of leaves, at the shares that are estimated."""
+        """Return the standard errors of sums of leaves, at the shares that are estimated.
+
+        A few more records of any value are counted with them: of few records some values are missing by
+        chance, and a share of 0 would have no error (as Agresti and Coull count them, 1998).
+        """
         shares = np.maximum(leaves, 0.0)
         reports = np.array([each.n for each in self.attributes], np.float64)
-        spread = spread_of(self._consistency, self._laws, queries, shares / shares.sum(), reports)
+        known = float(reports.min())
+        shares = (known * shares / shares.sum() + _BLENDED / len(shares)) / (known + _BLENDED)
+        spread = spread_of(self._consistency, self._laws, queries, shares, reports)
         return np.sqrt(spread)
 
     def estimate(self, *, project: bool = False) -> Estimate:

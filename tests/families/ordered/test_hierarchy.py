@@ -213,3 +213,11 @@ def test_what_is_refused() -> None:
         bitldp.Hierarchy(1_000_001, epsilon=1.0)
     with pytest.raises(ValueError, match="no unbiased decode exists at epsilon 0"):
         bitldp.Hierarchy(50, epsilon=0.0).estimate_range(reports, 0, 1)
+
+
+def test_ten_records_leave_no_range_without_an_error():
+    """Ten reports of 0 at epsilon 8: the other half of the values may hold a tenth of the population."""
+    mechanism = bitldp.Hierarchy(16, epsilon=8.0)
+    half = mechanism.estimate_range(mechanism.randomize(np.zeros(10, int), rng=1), 8, 16)
+    assert half.stderr > 0.05
+    assert half.confidence_interval()[1] > 0.1
