@@ -9,7 +9,7 @@ import time
 import bitldp
 import numpy as np
 import pytest
-from bitldp.accounting.laws import blocks
+from bitldp.accounting.laws import overlap
 from bitldp.amplification import (
     shuffled_central_epsilon,
     shuffled_histogram_central_delta,
@@ -140,7 +140,7 @@ def test_a_blanket_is_a_bound(name):
 @pytest.mark.parametrize("k", [9, 15, 21, 25])
 def test_blocks_of_steps_have_at_least_so_much_in_common(k):
     rows = rows_of_blocks(bitldp.BlockDesign(k, epsilon=1.0))
-    law = blocks(bitldp.BlockDesign(k, epsilon=1.0).channel)
+    law = overlap(bitldp.BlockDesign(k, epsilon=1.0).channel)
     inside = rows > rows.min() * (1.0 + 1e-9)
     steps = rows.shape[1] // law.cells
     shared = [int((one & other).sum()) for one, other in itertools.combinations(inside, 2)]
@@ -150,7 +150,7 @@ def test_blocks_of_steps_have_at_least_so_much_in_common(k):
 def test_a_blanket_of_blocks_that_share_too_much_is_found():
     """Planted: one cell more in common is below the truth."""
     mechanism = bitldp.BRR(5, epsilon=1.0, m=2)
-    law = blocks(mechanism.channel)
+    law = overlap(mechanism.channel)
     wrong = of_blocks(law._replace(shared=law.shared + 1))
     exact = enumerated(mechanism.probabilities(), 1, 0.3)
     assert blanketed([wrong], 1, 0.3) < exact

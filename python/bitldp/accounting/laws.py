@@ -13,7 +13,7 @@ from bitldp.accounting.loss_table import LossTable, Normal, of_weights, promised
 from bitldp.channels.noise import is_log_concave
 from bitldp.privacy import ONE, Guarantee
 
-__all__ = ["Blocks", "Tables", "blocks", "parts"]
+__all__ = ["Overlap", "Tables", "overlap", "parts"]
 
 _ENTRIES = 1 << 18  # of a table of shifts that is made
 _LOOKED_AT = 2048  # candidates up to which the overlaps of all windows are counted
@@ -83,7 +83,7 @@ def _(release: Matrix) -> list[Tables]:
 @parts.register(Subset)
 @parts.register(Window)
 def _(release: Design | Subset | Window) -> list[Tables]:
-    table = two_rows(*blocks(release).rows())
+    table = two_rows(*overlap(release).rows())
     return [Tables((LossTable(table.rows, min(table.epsilon, release.epsilon)),), 1)]
 
 
@@ -139,7 +139,7 @@ def _(release: Mixture) -> list[Tables]:
         return [Tables((promised(release.epsilon, 0.0),), 1)]
     # Inputs are worst at both ends: those of the window that are told apart best, and the matrix's two.
     (heads, *low), (_, *high) = ([Fraction(w, ONE) for w in row] for row in release.matrix.weights())
-    one, other = blocks(release.window).rows()
+    one, other = overlap(release.window).rows()
     table = two_rows([heads * each for each in one] + low, [heads * each for each in other] + high)
     return [Tables((LossTable(table.rows, min(table.epsilon, release.epsilon)),), 1)]
 
@@ -169,7 +169,7 @@ def _bernoulli(p: int, q: int) -> LossTable:
     return two_rows([1 - one, one], [1 - zero, zero])
 
 
-class Blocks(NamedTuple):
+class Overlap(NamedTuple):
     """The law of a report that is in a block of cells, one block an input, with some chance.
 
     It is any cell of the block alike, and else any other cell alike.
@@ -204,26 +204,26 @@ class Blocks(NamedTuple):
 
 
 @singledispatch
-def blocks(channel: Any) -> Blocks:
-    """Return the blocks of a channel that has some: `Window`, `Design` or `Subset`."""
+def overlap(channel: Any) -> Overlap:
+    """Return the blocks of a channel that has some, and what they share: `Window`, `Design` or `Subset`."""
     raise TypeError(f"channel: must be a Window, Design or Subset, not {type(channel).__name__}")
 
 
-@blocks.register
-def _(channel: Window) -> Blocks:
-    return Blocks(channel.cells, channel.width, Fraction(_least_overlap(channel)), channel.high)
+@overlap.register
+def _(channel: Window) -> Overlap:
+    return Overlap(channel.cells, channel.width, Fraction(_least_overlap(channel)), channel.high)
 
 
-@blocks.register
-def _(channel: Subset) -> Blocks:
+@overlap.register
+def _(channel: Subset) -> Overlap:
     # Of the subsets with one input, a share of (w - 1)/(k - 1) has the other one, too.
     k, w = channel.elements, channel.size
-    return Blocks(k, w, Fraction(w * (w - 1), k - 1), channel.high)
+    return Overlap(k, w, Fraction(w * (w - 1), k - 1), channel.high)
 
 
-@blocks.register
-def _(channel: Design) -> Blocks:
-    """Of progressions, on average over the steps.
+@overlap.register
+def _(channel: Design) -> Overlap:
+    """Return the blocks; of progressions, on average over the steps.
 
     Whatever the step is, what lies in one of two blocks alone is told by the same ratio: so the average over
     steps is all that matters.
@@ -238,7 +238,7 @@ def _(channel: Design) -> Blocks:
         inside[order[:width]] = 1.0
         others = np.abs(np.fft.rfft(inside)) ** 2
         shared = Fraction(int(np.rint(np.fft.irfft(others, cells)[1:]).min()))
-    return Blocks(cells, width, shared, channel.high)
+    return Overlap(cells, width, shared, channel.high)
 
 
 def _least_overlap(channel: Window) -> int:

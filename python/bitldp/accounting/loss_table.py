@@ -40,7 +40,7 @@ class LossTable:
 
     @property
     def crosses(self) -> bool:
-        """Whether there are several pairs, of which one may be worst at some epsilons, another at others."""
+        """Tell whether there are several pairs, one of which may be worst at some epsilons alone."""
         return len(self.rows) > 2
 
     def pairs(self) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Design, Matrix, Shift, Subset, Unary, Window
-from bitldp.accounting.laws import Blocks, blocks
+from bitldp.accounting.laws import Overlap, overlap
 from bitldp.amplification.sums import UP, WIDTH, Sum
 from bitldp.privacy import ONE
 
@@ -80,7 +80,7 @@ def _(channel: Matrix | Shift) -> list[Pair]:
 @pairs.register(Subset)
 @pairs.register(Window)
 def _(channel: Design | Subset | Window) -> list[Pair]:
-    return [of_blocks(blocks(channel))]
+    return [of_blocks(overlap(channel))]
 
 
 @pairs.register
@@ -98,7 +98,7 @@ def _(channel: Unary) -> list[Pair]:
     return [_pair(none, one, other)]
 
 
-def of_blocks(law: Blocks) -> Pair:
+def of_blocks(law: Overlap) -> Pair:
     """Return the inputs whose blocks have least in common: cells of one, the other, both and neither."""
     high = Fraction(law.high, ONE) / law.width
     low = (1 - Fraction(law.high, ONE)) / (law.cells - law.width)

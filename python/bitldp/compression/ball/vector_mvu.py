@@ -114,9 +114,10 @@ class VectorMVU(Designed, Ball):
     coordinate has l1-metric privacy, d(y, y') = abs(y - y'), as in the paper's experiments for both norms.
     `guarantee.record` is an upper bound computed from the integers: for the l1 ball, of the epsilon, which it
     comes to with one output bit, as the worst of both records is computed (within 7 % in an l2 ball of two or
-    three dimensions); with a delta, of the epsilon that the Rényi bound converts to (`renyi`). `guarantee.feature` is the exact epsilon
-    of records that differ in one coordinate, at delta 0; with conditional dither, where a coordinate decides
-    what is accepted of the others, it is an upper bound for any two records.
+    three dimensions); with a delta, of the epsilon that the Rényi bound converts to (`renyi`).
+    `guarantee.feature` is the exact epsilon of records that differ in one coordinate, at delta 0; with
+    conditional dither, where a coordinate decides what is accepted of the others, it is an upper bound for
+    any two records.
 
     Unbiased dither needs a design for a slightly smaller metric epsilon, since between the points of the grid
     the law changes faster than from one to the next: by e^s - 1 a step in place of s.
