@@ -387,7 +387,7 @@ def _two_of(inputs: NDArray[Any], rng: np.random.Generator) -> list[tuple[Any, A
     if inputs.dtype.kind not in "iu":
         return []
     low, high = int(inputs.min()), int(inputs.max())
-    count = high - low + 1
+    count = min(high - low + 1, 1 << 62)  # of words of 64 bits, the first ones
     if count <= len(np.unique(inputs)):
         return []
     one = int(rng.integers(count))

@@ -80,6 +80,8 @@ class Supported(Labelled, TwoChances):
         chosen = checks.codes("pair", given, count).astype(np.int64)
         p, q, both = self._law
         rows = [[1.0 - p - q + both, rest - both, own - both, both] for own, rest in ((p, q), (q, p))]
+        if chosen[0] == chosen[1]:  # of one attribute of records that differ in others
+            rows = [[1.0 - p, 0.0, 0.0, p]] * 2
         block = Block(
             np.array(rows)[:, None], lambda _, value: f"the report is {_PATTERNS[value]} of the categories"
         )

@@ -336,6 +336,8 @@ def test_audits_pass(options):
         result = audit(mechanism, n=20_000, rng=1)
         assert result.passed
         assert result.lower > 0.9
+    same = np.array([0, 1, 2]), np.array([0, 2, 2])  # in attributes that are alike, too
+    assert audit(record(**options), n=20_000, rng=1, pair=same).passed
 
 
 def test_a_public_choice_is_no_product():

@@ -213,12 +213,14 @@ def _fields(column: Any) -> _Fields:
 def _alone(column: Any) -> _Fields:
     """Return a table's only column: a missing value is empty quotes, since readers skip a blank line."""
     fields = _fields(column)
-    if isinstance(fields, np.ndarray) or fields[0] is None:
+    if isinstance(fields, np.ndarray):
         return fields
     slots, starts, content, quoted = fields
+    if slots is None:
+        return fields
     empty = np.frombuffer(b"" if quoted else b'""', np.uint8)
     words = np.concatenate([content[: starts[-1]], empty])
-    places = np.where(slots < 0, np.int32(len(starts) - 1), slots)
+    places = np.where(slots < 0, len(starts) - 1, slots).astype(np.int32)
     return places, np.append(starts, np.int64(len(words))), words, quoted
 
 
