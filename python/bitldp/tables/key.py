@@ -75,7 +75,7 @@ class ReleaseKey:
         if os.name == "posix" and file.stat().st_mode & 0o077:
             raise ValueError(f"{file}: others may read it; a release key is its owner's alone (chmod 600)")
         return cls(
-            _digits(file.read_text(encoding="ascii", errors="refile"), str(file)),
+            _digits(file.read_text(encoding="ascii", errors="replace"), str(file)),
             ("from_file", str(file)),
         )
 
