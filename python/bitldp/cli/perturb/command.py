@@ -87,6 +87,13 @@ def perturb(
     budget: Annotated[
         float | None, typer.Option(metavar="E", help="Begin the ledger with this budget; it must not exist.")
     ] = None,
+    after: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="REPORT",
+            help="Privacy report of an earlier run: the ledger is refused if it lacks what it had then.",
+        ),
+    ] = None,
     sign_with: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Private key that signs the report; bitldp keypair makes one."),
@@ -212,6 +219,7 @@ def perturb(
             release=Keyed(key_env, key_file, record, snapshot),
             ledger=ledger,
             budget=budget,
+            after=after,
             options=options,
             columns=chosen,
             keep=kept,
