@@ -20,7 +20,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet
-from bitldp.cli.files import FORMATS
+from bitldp.cli.commands import FORMATS
 from bitldp.cli.program import app
 from bitldp.tables import ReleaseKey
 from support.command import invoke

@@ -10,17 +10,20 @@ import typer
 
 from bitldp.cli.catalogue import MOST_THREADS, entries
 from bitldp.cli.commands import (
+    FORMATS,
+    PIPE,
     Delimiter,
     given_options,
     mechanisms,
     names,
     offering,
     one_of,
+    report_path,
     separator,
     source_format,
 )
 from bitldp.cli.commands import categories as read_categories
-from bitldp.cli.files import FORMATS, PIPE, UsageError, report_path
+from bitldp.cli.errors import UsageError
 from bitldp.cli.screen import Screen, sentences
 from bitldp.privacy import number
 

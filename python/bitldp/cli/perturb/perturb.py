@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from bitldp import _core
 from bitldp.base.errors import PlanError
-from bitldp.cli.files import PIPE, CommandError, FileFormat, UsageError, form_of, is_pipe, report_path
+from bitldp.cli.commands import PIPE, FileFormat, form_of, is_pipe, report_path
+from bitldp.cli.errors import CommandError, UsageError
 from bitldp.cli.perturb.arrays import ArrayReader, perturb_array
 from bitldp.cli.perturb.options_plan import plan_of_options
 from bitldp.cli.perturb.outputs import (
@@ -27,7 +28,7 @@ from bitldp.cli.perturb.outputs import (
     interruptible,
     outputs,
 )
-from bitldp.cli.perturb.privacy_report import Charge, privacy_report
+from bitldp.cli.perturb.privacy_report import Charged, privacy_report
 from bitldp.cli.perturb.request import Request
 from bitldp.cli.perturb.table_files import Behind, InputSource, TableReader, open_reader, open_writer, opened
 from bitldp.cli.sign import Signer
@@ -256,7 +257,7 @@ def _key(request: Request) -> ReleaseKey | None:
 
 def _charge(
     request: Request, plan: TablePlan, release: TableRelease | None, source: InputSource
-) -> Charge | None:
+) -> Charged | None:
     """Charge a run to its ledger before anything is released, a repeatable one once."""
     if request.ledger is None:
         if request.budget is not None:
@@ -274,12 +275,12 @@ def _charge(
             request.ledger, budget=request.budget, create=request.budget is not None, at_least=state
         ) as ledger:
             if release is None:
-                return Charge([ledger.charge(codec.mechanism) for codec in plan.codecs], ledger.state())
+                return Charged([ledger.charge(codec.mechanism) for codec in plan.codecs], ledger.state())
             # Without a key the ledger knows nothing of the data.
             release.charge(ledger, data=release.digest(source.blocks()) if release.repeatable else "")
             name = f"release {release.id} "
             own = [each for each in ledger.entries if f"{each.note} ".startswith(name)]
-            return Charge(own, ledger.state())
+            return Charged(own, ledger.state())
     except NoLedgerError:
         begins = "; --budget E begins one" if state is None else ""
         raise UsageError(f"{request.ledger}: no such ledger{begins}") from None

@@ -21,12 +21,12 @@ from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.column import canonical_digest
 from bitldp.tables.plan import TablePlan, TableRelease
 
-__all__ = ["Charge", "law_of", "privacy_report"]
+__all__ = ["Charged", "law_of", "privacy_report"]
 
 _MOST = 1 << 16  # integers of a law that a report holds
 
 
-class Charge(NamedTuple):
+class Charged(NamedTuple):
     """Charges of a ledger for a run, and how far the ledger had come after them."""
 
     entries: list[Entry]
@@ -56,7 +56,7 @@ def privacy_report(
     sha256: str,
     *,
     array: bool,
-    charge: Charge | None = None,
+    charge: Charged | None = None,
 ) -> dict[str, Any]:
     """Return the privacy report: what was released at which epsilon; never a key, a seed or a value.
 
@@ -72,7 +72,7 @@ def privacy_report(
         Digest of the output.
     array : bool
         Whether the columns are those of an array, without names.
-    charge : Charge, optional
+    charge : Charged, optional
         Of a ledger, if one was charged.
     """
     guarantees = [codec.mechanism.guarantee for codec in plan.codecs]
@@ -140,7 +140,7 @@ def privacy_report(
     return {**report, "report_sha256": canonical_digest(report)}
 
 
-def _charged(charge: Charge | None) -> dict[str, Any]:
+def _charged(charge: Charged | None) -> dict[str, Any]:
     """Return what a ledger was charged, and its state then, which a later run can ask for."""
     if charge is None:
         return {}
