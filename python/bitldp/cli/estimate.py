@@ -16,8 +16,18 @@ import typer
 from rich.table import Table
 
 from bitldp.base.errors import PlanError
-from bitldp.cli.commands import Delimiter, names, one_of, separator, source_format
-from bitldp.cli.files import PIPE, CommandError, UsageError, form_of, is_pipe, report_path
+from bitldp.cli.commands import (
+    PIPE,
+    Delimiter,
+    form_of,
+    is_pipe,
+    names,
+    one_of,
+    report_path,
+    separator,
+    source_format,
+)
+from bitldp.cli.errors import CommandError, UsageError
 from bitldp.cli.screen import print_whole, sentences, wide_console
 from bitldp.privacy import number
 
