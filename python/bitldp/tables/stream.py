@@ -21,7 +21,7 @@ from bitldp.tables.frames import opened
 __all__ = ["StreamRelease", "refuse_stream"]
 
 _BYTES = 16  # of a keyed hash: two of 10^9 are alike once in 10^20 streams
-_STREAMING = "sql.streaming.queryId"  # property of Spark's tasks
+_STREAMING = "sql.streaming.queryId"  # property of Spark's tasks, and of the thread that starts them
 _TABLES = """
 CREATE TABLE IF NOT EXISTS release (id TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS seen (id BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
@@ -43,7 +43,7 @@ class _Release(Protocol):
 
     def encoded(self, table: pa.Table) -> tuple[NDArray[Any], list[NDArray[Any]]]: ...
 
-    def __call__(self, frame: Any) -> Any: ...
+    def released(self, frame: Any) -> Any: ...
 
 
 class StreamRelease:
@@ -75,8 +75,9 @@ class StreamRelease:
             For a record that was seen with other values, and what a release refuses. Nothing is released or
             kept in mind then.
         PlanError
-            For a file that belongs to another release.
+            For a file that belongs to another release, and in a task of a streaming query of Spark.
         """
+        refuse_stream(looked=True)
         table, _ = opened(frame, self.release.reads)
         ids, values = self.release.encoded(table)
         records = list(zip(self._hashed(b"id", [ids]), self._hashed(b"value", values), strict=True))
@@ -93,7 +94,7 @@ class StreamRelease:
                         "values; a second report costs epsilon again"
                     )
             seen.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?)", records)
-            return self.release(frame)
+            return self.release.released(frame)
 
     def __len__(self) -> int:
         """Return how many records were seen."""
@@ -133,17 +134,30 @@ class StreamRelease:
             raise PlanError(f"{self.path}: is no file of records that were seen ({error})") from None
 
 
-def refuse_stream(method: str) -> None:
+def refuse_stream(*, looked: bool = False) -> None:
     """Refuse to release inside a streaming query of Spark, where records come again.
+
+    A query is seen in its tasks and, but for Spark Connect, in the function that it calls with each
+    micro-batch.
+
+    Parameters
+    ----------
+    looked : bool
+        Whether a file tells which records were seen. It is one for the whole query in that function alone:
+        each task might have one of its own.
 
     Raises
     ------
     PlanError
     """
     spark = sys.modules.get("pyspark")
-    context = None if spark is None else spark.TaskContext.get()
+    if spark is None:
+        return
+    context = spark.TaskContext.get()
+    if context is None and not looked:
+        context = getattr(getattr(spark, "SparkContext", None), "_active_spark_context", None)
     if context is not None and context.getLocalProperty(_STREAMING) is not None:
         raise PlanError(
-            f"{method}: a stream shows records late and again, and one whose values changed would have a "
+            "release: a stream shows records late and again, and one whose values changed would have a "
             "second report that nobody charged; use release.stream(FILE) in foreachBatch"
         )
