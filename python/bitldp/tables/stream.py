@@ -6,7 +6,7 @@ import hashlib
 import os
 import sqlite3
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,7 +16,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bitldp.base.errors import DataError, PlanError
+from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.frames import opened
+from bitldp.tables.types import refuse_other, types_of
 
 __all__ = ["StreamRelease", "refuse_stream"]
 
@@ -24,14 +26,23 @@ _BYTES = 16  # of a keyed hash: two of 10^9 are alike once in 10^20 streams
 _STREAMING = "sql.streaming.queryId"  # property of Spark's tasks, and of the thread that starts them
 _TABLES = """
 CREATE TABLE IF NOT EXISTS release (id TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS types (name TEXT PRIMARY KEY, kind TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS seen (id BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 """
+
+
+class _Plan(Protocol):
+    types: Mapping[str, str]
+    codecs: Sequence[ColumnCodec]
 
 
 class _Release(Protocol):
     """The part of `bitldp.tables.TableRelease` that a stream depends on."""
 
     record: str | None
+
+    @property
+    def plan(self) -> _Plan: ...
 
     @property
     def id(self) -> str: ...
@@ -75,13 +86,15 @@ class StreamRelease:
             For a record that was seen with other values, and what a release refuses. Nothing is released or
             kept in mind then.
         PlanError
-            For a file that belongs to another release, and in a task of a streaming query of Spark.
+            For a file that belongs to another release, for a batch of other types than the first one of this
+            file, and in a task of a streaming query of Spark.
         """
         refuse_stream(looked=True)
         table, _ = opened(frame, self.release.reads)
         ids, values = self.release.encoded(table)
         records = list(zip(self._hashed(b"id", [ids]), self._hashed(b"value", values), strict=True))
         with self._open() as seen:
+            self._keep_types(seen, table.schema)
             before: dict[bytes, bytes] = {}
             for start in range(0, len(records), 500):
                 some = [each for each, _ in records[start : start + 500]]
@@ -100,6 +113,16 @@ class StreamRelease:
         """Return how many records were seen."""
         with self._open() as seen:
             return int(seen.execute("SELECT count(*) FROM seen").fetchone()[0])
+
+    def _keep_types(self, seen: sqlite3.Connection, schema: pa.Schema) -> None:
+        """Keep the types of the first batches, where the release's name has none; refuse others."""
+        if self.release.plan.types:
+            return
+        found = types_of(schema, self.release.plan.codecs, self.release.record, exact=True)
+        before = dict(seen.execute("SELECT name, kind FROM types").fetchall())
+        refuse_other(before, found, self.release.record, "the first batch held")
+        shown = [(name, kind) for name, kind in found.items() if kind]
+        seen.executemany("INSERT OR IGNORE INTO types VALUES (?, ?)", shown)
 
     def _hashed(self, purpose: bytes, arrays: Sequence[NDArray[Any]]) -> Iterator[bytes]:
         """Yield a keyed hash of each row of some arrays together."""

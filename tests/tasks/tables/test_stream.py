@@ -86,6 +86,18 @@ def test_another_file_or_release_is_refused(tmp_path: Path) -> None:
         plan().release().stream(path)
 
 
+@pytest.mark.parametrize(("name", "kind"), [("id", pa.string()), ("height", pa.float32())])
+def test_types_outlast_the_process(tmp_path: Path, name: str, kind: pa.DataType) -> None:
+    """An id that is a text tomorrow would be another record, with a report that nobody charged."""
+    release().stream(tmp_path / "seen")(TABLE.slice(0, 30))
+    other = TABLE.set_column(TABLE.column_names.index(name), name, TABLE.column(name).cast(kind))
+    again = release().stream(tmp_path / "seen")
+    with pytest.raises(PlanError, match=f"column '{name}': holds .*, where the first batch held"):
+        again(other)
+    assert len(again) == 30
+    assert release().stream(tmp_path / "seen")(TABLE).num_rows == 60
+
+
 def test_a_streaming_query_is_refused_without_such_a_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
