@@ -145,7 +145,7 @@ class OLH(Supported):
     def _streams(self) -> int:
         return 2
 
-    def randomize(  # type: ignore[override]
+    def randomize(
         self,
         x: ArrayLike,
         *,

@@ -179,7 +179,7 @@ def _show(rows: list[dict[str, Any]], form: str, groups: tuple[str, ...]) -> Non
         title="estimates, each with its interval; notes say which are biased"
         if biased
         else "estimates without bias, each with its interval",
-        caption="of the population that the records are drawn from: errors and intervals cover that, too",
+        caption="errors and intervals are about the population that the records are drawn from",
     )
     for name in (*groups, "column", "of", "estimate", "± stderr", "low", "high", "1 % of liars", "records"):
         table.add_column(
