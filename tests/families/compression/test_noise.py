@@ -306,8 +306,8 @@ def test_bits_that_were_refused(kind):
             kind(features, epsilon=epsilon, delta=1e-5, output_bits=bits).mean_variance()
             for bits in (9, 10, 12, 14)
         ]
-        assert found[:3] == sorted(found[:3], reverse=True)
-        assert found[3] < 1.003 * found[2]  # so fine a grid is accounted by its slope alone
+        # a grid of more than 512 steps is accounted by its slope alone, which may cost a little
+        assert all(more < 1.025 * fewer for fewer, more in itertools.pairwise(found))
         assert found[-1] == pytest.approx((2.0 * continuous_sigma(epsilon, 1e-5)) ** 2, rel=0.006)
     with pytest.raises(ValueError, match="output_bits: 5 are too few"):
         kind(128, epsilon=0.1, delta=1e-5, output_bits=5)
