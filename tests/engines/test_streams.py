@@ -98,7 +98,8 @@ def test_spark_releases_no_stream_without_a_file(
 ) -> None:
     """Neither in tasks, by whichever method, nor in the query's function; nor by a file of each task."""
     query, path = Query(spark, tmp_path, table.slice(0, 20)), tmp_path / "seen.sqlite"
-    frame, said = query.frame(), []
+    frame = query.frame()
+    said: list[str] = []
     ddl = release.ddl(frame.schema)
 
     def tried(parts: Any) -> Any:

@@ -32,8 +32,13 @@ CREATE TABLE IF NOT EXISTS seen (id BLOB PRIMARY KEY, value BLOB NOT NULL) WITHO
 
 
 class _Plan(Protocol):
-    types: Mapping[str, str]
-    codecs: Sequence[ColumnCodec]
+    """The part of `bitldp.tables.TablePlan` that a stream depends on."""
+
+    @property
+    def types(self) -> Mapping[str, str]: ...
+
+    @property
+    def codecs(self) -> Sequence[ColumnCodec]: ...
 
 
 class _Release(Protocol):
