@@ -60,7 +60,7 @@ def _of_strings() -> Iterator[tuple[str, Kernel]]:
     found = dict(_strings_of_a_value())
     yield from found.items()
     for title, kernel in found.items():
-        yield f"{title}, keyed", replace(kernel, draw=_keyed(kernel.draw, kernel.chunk), dear=20)
+        yield f"{title}, keyed", replace(kernel, draw=_by_record(kernel.draw, kernel.chunk), dear=20)
 
 
 def _strings_of_a_value() -> Iterator[tuple[str, Kernel]]:
@@ -102,7 +102,7 @@ def _designed(design: _core.Design) -> Draw:
     ).astype(np.intp)
 
 
-def _keyed(draw: Draw, chunk: int) -> Draw:
+def _by_record(draw: Draw, chunk: int) -> Draw:
     """Return the draw with randomness of its key and of ids, one for each record."""
 
     def keyed(x: NDArray[np.intp], key: bytes, first: int) -> NDArray[Any]:

@@ -27,8 +27,8 @@ import pyarrow.csv
 import pyarrow.parquet
 from _measure import Others, require
 from _table import table
+from bitldp.cli.commands import form_of
 from bitldp.cli.estimate import _answers
-from bitldp.cli.files import form_of
 from bitldp.cli.perturb.perturb import perturb
 from bitldp.cli.perturb.request import Request
 from bitldp.cli.perturb.table_files import opened

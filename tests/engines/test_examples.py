@@ -10,14 +10,20 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.engine
-
 pytest.importorskip("pyarrow", reason='needs pip install "bitldp[tables]"')
 
+import pyarrow as pa
+from bitldp.tables import TableRelease
+from support.engines import ordered, plain
+
+pytestmark = pytest.mark.engine
+
 EXAMPLES = Path(__file__).parents[2] / "examples" / "tables"
+DOCS = EXAMPLES.parents[1] / "docs"
 ENGINES = {"polars": "polars", "dask": "dask.dataframe", "duckdb": "duckdb", "ray": "ray", "spark": "pyspark"}
 
 
@@ -79,3 +85,44 @@ def test_the_five_commands_of_its_page(tmp_path: Path) -> None:
     assert "share of Paris" in said[2]
     assert "autumn" in said[3]
     assert said[4].rstrip().endswith("proven")
+
+
+def lines_of(engine: str) -> list[str]:
+    """Return the two lines of the page on tables that a user of an engine types: a release, a look at ids."""
+    text = (DOCS / "tables.md").read_text(encoding="utf-8")
+    found = re.findall(rf"^{engine} +(.*release\..*|.*\(release.*)$", text, re.MULTILINE)
+    assert len(found) == 2, engine
+    return found
+
+
+@pytest.mark.parametrize("engine", ["Spark", "Ray", "Dask", "polars", "DuckDB"])
+def test_the_lines_of_the_pages(
+    request: pytest.FixtureRequest, engine: str, table: pa.Table, release: TableRelease
+) -> None:
+    """They run as they are written, and the guide has the same."""
+    name = engine.lower()
+    module = pytest.importorskip(
+        ENGINES[name].partition(".")[0], reason=f'needs pip install "bitldp[{name}]"'
+    )
+    some = table.slice(0, 2_000)
+    known: dict[str, Any] = {"release": release}
+    if name == "spark":
+        known["frame"] = request.getfixturevalue("spark").createDataFrame(some.to_pandas())
+    elif name == "ray":
+        known["data"] = request.getfixturevalue("ray").data.from_arrow([some.slice(0, 999), some.slice(999)])
+    elif name == "dask":
+        known["frame"] = request.getfixturevalue("dask").from_pandas(some.to_pandas(), npartitions=2)
+    elif name == "polars":
+        known |= {"pl": module, "frame": module.from_arrow(some).lazy()}
+    else:
+        known["connection"] = module.connect()
+        known["connection"].register("people", some)
+    released, looked = lines_of(engine)
+    found = eval(released, known)
+    finish = {"spark": "toPandas", "ray": "to_pandas", "dask": "compute", "polars": "collect"}
+    rows = getattr(found, finish.get(name, "to_arrow_table"))()
+    rows = rows if isinstance(rows, pa.Table) else rows.to_arrow() if name == "polars" else plain(rows)
+    assert ordered(rows).equals(ordered(release(some)))
+    assert eval(looked, known) == 2_000
+    guide = (DOCS / "guides" / "cluster.md").read_text(encoding="utf-8")
+    assert re.search(rf'=== "{engine}"\n\n    ```text\n    released = {re.escape(released)}\n    ```', guide)

@@ -384,21 +384,25 @@ def test_keys_of_records_answer_or_refuse() -> None:
     places = mostly(st.just(np.array([3, 0, 3])), arrays((3,), "i8"), 4)
     columns = mostly(st.integers(0, 9), st.sampled_from([-1, 2**32, 2**40, 10**30]))
 
-    def taken_of(coins: _core.Coins, places: Any, column: Any) -> _core.Coins:
+    def taken_of(randomness: _core.KeyedRandomness, places: Any, column: Any) -> _core.KeyedRandomness:
         try:
-            return coins.taken(places, column)
+            return randomness.taken(places, column)
         except IndexError as error:  # of a place beyond the records
             raise ValueError(str(error)) from None
 
     def call(one: tuple[Any, Any, Any, Any, Any]) -> bool:
         x, places, column, count, threads = one
-        coins = _core.Coins(bytes(32), b"fuzz", np.arange(16, dtype=np.uint64))
-        bound = answer(coins.bound, x, threads)
-        taken = answer(taken_of, coins if bound is None else bound[0], places, column)
-        stage = answer(coins.stage, column)
+        randomness = _core.KeyedRandomness(bytes(32), b"fuzz", np.arange(16, dtype=np.uint64))
+        bound = answer(randomness.bound, x, threads)
+        taken = answer(taken_of, randomness if bound is None else bound[0], places, column)
+        stage = answer(randomness.stage, column)
         if taken is not None:
             assert len(taken[0]) == len(places)
-        least = None if isinstance(count, int) and count > 1 << 20 else answer(coins.words, count, 5, threads)
+        least = (
+            None
+            if isinstance(count, int) and count > 1 << 20
+            else answer(randomness.words, count, 5, threads)
+        )
         return any(each is not None for each in (bound, taken, stage, least))
 
     fuzz("keys of records", st.tuples(arrays((16,)), places, columns, NUMBERS, THREADS), call)

@@ -19,6 +19,7 @@ from bitldp.amplification.blankets import blanketed, of_rows
 from bitldp.amplification.sums import noised
 from bitldp.channels import Matrix, Shift
 from bitldp.channels.noise import gaussian_weights, geometric_weights
+from scipy import signal
 
 
 def seen(rows, records, summed):
@@ -153,3 +154,33 @@ def test_bad_arguments_are_refused(arguments, error, message):
     for function in (summed_central_epsilon, shuffled_histogram_central_epsilon):
         with pytest.raises(error, match=message):
             function(*arguments)
+
+
+@pytest.mark.parametrize("n", [200, 1_500])
+def test_sums_of_clamped_noise_are_near_those_of_normal_noise(n):
+    """Never below the convolution of what one user adds, for records at the two ends; near the normal law."""
+    mechanism = bitldp.compression.Skellam(1, epsilon=8.0, delta=1e-6, output_bits=7)
+    found = summed_central_epsilon(mechanism, n, 1e-6)
+    rows = mechanism.channel.probabilities()
+    others = np.ones(1)
+    for bit in bin(n - 1)[2:]:  # the plain convolution, whose rounding is far below delta
+        others = signal.fftconvolve(others, others)
+        others = signal.fftconvolve(others, rows[0]) if bit == "1" else others
+    one, other = signal.fftconvolve(others, rows[-1]), signal.fftconvolve(others, rows[0])
+    true = float(np.maximum(one - math.exp(found * 1.001) * other, 0.0).sum())
+    assert 0.8e-6 < true <= 1e-6
+    assert true <= summed_central_delta(mechanism, n, found * 1.001) <= 1.1 * true
+
+
+def test_more_users_than_a_sum_is_computed_of_are_refused_by_their_number():
+    mechanism = bitldp.compression.Skellam(1, epsilon=8.0, delta=1e-6, output_bits=12)
+    with pytest.raises(
+        ValueError, match=r"n: at most \d+ for noise of \d+ steps, got 16777216; fewer output_bits"
+    ):
+        summed_central_epsilon(mechanism, 1 << 24, 1e-6)
+
+
+@pytest.mark.slow
+def test_sums_of_thirteen_bits_of_many_users_take_seconds():
+    mechanism = bitldp.compression.Skellam(1, epsilon=8.0, delta=1e-6, output_bits=13)
+    assert summed_central_epsilon(mechanism, 100_000, 1e-6) == pytest.approx(0.01528, rel=1e-3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import dataclasses
 import json
 import os
 import subprocess
@@ -25,6 +26,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 from bitldp import verify
+from bitldp.base.errors import PlanError
 from bitldp.cli.perturb.privacy_report import law_of
 from bitldp.tables import Column, TablePlan
 from bitldp.tables.column import canonical_digest
@@ -175,6 +177,63 @@ def test_an_array_is_proven_and_its_size_compared(tmp_path: Path) -> None:
     assert _verdict(_sealed(_put(report, ("rows",), 49)), target) == "false"
 
 
+def _with_gaps(table: pa.Table, name: str, every: int = 5) -> pa.Table:
+    """Return a table with a column of numbers in which some are missing."""
+    numbers = pa.array(table.column(name).to_numpy(), mask=np.arange(table.num_rows) % every == 1)
+    return table.set_column(table.column_names.index(name), name, numbers)
+
+
+def _typed_with_gaps(rows: int) -> tuple[TablePlan, pa.Table]:
+    """Return a plan that states types and reports gaps, and people for it."""
+    table = _with_gaps(people(rows), "weight")
+    made = TablePlan(
+        [
+            Column(
+                bitldp.Piecewise(epsilon=1.0, interval=(0.0, 250.0)), "weight", nulls="report", output="codes"
+            ),
+            Column(bitldp.GRR(3, epsilon=1.0), "city", categories=["Paris", "Rome", "Oslo"]),
+        ],
+        keep=["survey"],
+    )
+    return made.typed(table, record="id"), table
+
+
+def test_types_and_gaps_are_proven(tmp_path: Path) -> None:
+    made, table = _typed_with_gaps(40)
+    report, target = _report(tmp_path, made, table)
+    assert [(each["mechanism"], each["columns"]) for each in report["mechanisms"][:2]] == [
+        ("Piecewise", ["weight"]),
+        ("GRR", ["weight"]),
+    ]
+    assert report["plan"]["types"] == {"weight": "float32", "city": "text", "id": "integer"}
+    findings = verify.verify(report, target)
+    assert verify.verdict(findings) == "proven", findings
+    assert any("weight, weight_present, city, survey" in each.sentence for each in findings)
+
+
+NOT_SHARED = {"BitRand", "HypercubePrivUnit", "SampledSigns"}  # a label, or several columns
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::bitldp.PrivacyClaimWarning")
+@pytest.mark.parametrize("epsilon", [0.7, 3.0])
+@pytest.mark.parametrize(
+    "name", [name for name, each in columns_of_every_mechanism().items() if "x0" in each.inputs]
+)
+def test_gaps_are_proven_for_every_mechanism_of_numbers(name: str, epsilon: float, tmp_path: Path) -> None:
+    column = columns_of_every_mechanism(epsilon)[name]
+    if name in NOT_SHARED:
+        with pytest.raises(PlanError, match=r"nulls='report'|a mechanism of its own"):
+            dataclasses.replace(column, nulls="report")
+        return
+    with_gaps = dataclasses.replace(column, nulls="report")
+    table = _with_gaps(table_for(column, 30, 1), "x0")
+    report, target = _report(tmp_path, TablePlan([with_gaps]), table)
+    assert len(report["mechanisms"]) == 2
+    findings = verify.verify(report, target)
+    assert verify.verdict(findings) == "proven", findings
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "tsv", "parquet", "arrow", "arrows"])
 def test_columns_and_rows_of_every_form_are_read(suffix: str, tmp_path: Path) -> None:
@@ -263,6 +322,11 @@ def test_a_law_with_a_hole_has_no_finite_epsilon() -> None:
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory: pytest.TempPathFactory) -> tuple[Report, Path]:
     return _report(tmp_path_factory.mktemp("verify"), plan(), people(60))
+
+
+@pytest.fixture(scope="module")
+def typed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Report, Path]:
+    return _report(tmp_path_factory.mktemp("typed"), *_typed_with_gaps(40))
 
 
 def test_an_honest_report_is_proven_and_says_what_is_not_seen(honest: tuple[Report, Path]) -> None:
@@ -412,6 +476,41 @@ def test_a_lie_that_is_sealed_is_false(honest: tuple[Report, Path], lie: Callabl
     assert any(LIES[lie] in each.sentence for each in findings if each.verdict == "false"), findings
 
 
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("plan", "types", "name"), "text", "types of columns that it does not read"),
+        (("plan", "types"), {"weight": "float32", "id": "integer"}, "not of all of its columns"),
+        (("plan", "types", "city"), "uuid", "a type that no column has"),
+        (("plan", "types"), {}, "the plan's types are none"),
+        (("plan", "column", 0, "nulls"), "fill", "the plan has no such nulls and fill"),
+        (("plan", "column", 0, "suffix"), "x", "keys that none has"),
+        (("plan", "column", 0, "parameters", "epsilon"), 1.5, "epsilon is another in the plan"),
+        (("plan", "column", 1, "nulls"), "report", "has other mechanisms than its plan"),
+        (("mechanisms", 0, "parameters", "epsilon"), 1.0, "epsilon is another in the plan"),
+        (("mechanisms", 1, "parameters", "epsilon"), 0.3, "epsilon is another in the plan"),
+        (("mechanisms", 1, "columns"), ["height"], "other columns"),
+        (("mechanisms", 1, "categories"), ["present", "missing"], "other categories than the plan's"),
+    ],
+)
+def test_other_types_and_other_shares_are_false(
+    typed: tuple[Report, Path], path: tuple[Any, ...], value: Any, words: str
+) -> None:
+    findings = verify.verify(_sealed(_put(typed[0], path, value)), typed[1])
+    assert any(words in each.sentence for each in findings if each.verdict == "false"), findings
+
+
+def test_a_bit_for_categories_is_false(typed: tuple[Report, Path]) -> None:
+    """A plan that no constructor takes: a bit beside a category, with the entry that belongs to it."""
+    report = copy.deepcopy(typed[0])
+    _, bit, city = report["mechanisms"]
+    report["plan"]["column"][1] |= {"nulls": "report"}
+    report["plan"]["column"][1]["parameters"]["epsilon"] = 1.0 / (1.0 - 1.0 / 3.0)
+    report["mechanisms"].append({**bit, "columns": city["columns"]})
+    findings = verify.verify(_sealed(report))
+    assert any("is for numbers" in each.sentence for each in findings if each.verdict == "false"), findings
+
+
 def test_the_raw_column_under_a_new_digest_is_false(honest: tuple[Report, Path], tmp_path: Path) -> None:
     """Raw numbers are more values than a law has reports; raw labels are told from reports by nobody."""
     report, target = copy.deepcopy(honest[0]), tmp_path / "raw.csv"
@@ -518,10 +617,12 @@ OTHER_PLANS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["several", *OTHER_PLANS])
+@pytest.mark.parametrize("name", ["several", "typed", *OTHER_PLANS])
 def test_every_field_that_is_changed_is_false_but_for_words(name: str, tmp_path: Path) -> None:
-    made = plan() if name == "several" else TablePlan(OTHER_PLANS[name])
-    report, target = _report(tmp_path, made, people(12))
+    made, table = _typed_with_gaps(12) if name == "typed" else (plan(), people(12))
+    if name in OTHER_PLANS:
+        made = TablePlan(OTHER_PLANS[name])
+    report, target = _report(tmp_path, made, table)
     assert _verdict(report, target) == "proven"
     tried = 0
     for path, value in _leaves(report):

@@ -17,6 +17,7 @@ from bitldp.amplification.search import least_epsilon
 from bitldp.amplification.sums import clamped, noised, summed
 from bitldp.base import checks
 from bitldp.channels.noise import is_log_concave
+from bitldp.channels.normal import epsilon_of
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee
 from bitldp.release.shift import law_of
@@ -298,4 +299,12 @@ def _epsilon(mechanism: Any, n: Any, delta: Any, added: bool) -> float:
     rows = None if added and _is_free(report.channel) else _bits(report)
     if rows is not None:
         return Binary(rows, n).epsilon(delta, local)
-    return least_epsilon(_bound(report, n, added), delta, 0.0, local, close=_CLOSE)
+    near = _guess(report.channel, n, delta) if added and isinstance(report.channel, Shift) else math.inf
+    return least_epsilon(_bound(report, n, added), delta, 0.0, local, close=_CLOSE, near=near)
+
+
+def _guess(channel: Shift, n: int, delta: float) -> float:
+    """Return the epsilon of normal noise of the variance of n users' noise."""
+    noise = law_of(channel)
+    variance = n * float(noise @ np.square(np.arange(len(noise)) - len(noise) // 2))
+    return epsilon_of((channel.inputs - 1) / math.sqrt(variance), delta) if variance > 0.0 else math.inf

@@ -8,10 +8,11 @@ from collections.abc import Callable
 __all__ = ["least_epsilon"]
 
 _HALVINGS = 40
+_NEAR = 2e-3  # relative, of a guess
 _COARSE = 4.0  # by which epsilon is lowered until delta is too large
 
 
-def least_epsilon(
+def least_epsilon(  # noqa: PLR0912 - one search, whose next point is chosen in several ways
     reached: Callable[[float], float],
     delta: float,
     low: float,
@@ -19,8 +20,12 @@ def least_epsilon(
     *,
     close: float,
     halvings: int = _HALVINGS,
+    near: float = math.inf,
 ) -> float:
-    """Return about the least epsilon from `low` to `local` whose delta is small enough, rounded up."""
+    """Return about the least epsilon from `low` to `local` whose delta is small enough, rounded up.
+
+    It may be near to a guess, which is tried first.
+    """
     high = local
     if math.isinf(local):  # noise that is cut off
         high = max(1.0, low)
@@ -29,6 +34,13 @@ def least_epsilon(
             if high > 700.0:
                 return math.inf
     above, below = 0.0, 0.0  # delta at both ends, where it is known
+    for guess in (near * (1.0 + _NEAR), near * (1.0 - _NEAR)):
+        if low < guess < high:
+            found = reached(guess)
+            if found <= delta:
+                high, below = guess, found
+            else:
+                low, above = guess, found
     for turn in range(halvings):
         if high - low <= close * high:
             break

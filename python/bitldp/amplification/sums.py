@@ -22,6 +22,7 @@ _RELATIVE = 1e-9  # more than a sum of some thousand products loses
 _RARE = 1e-30  # chance of more users whose noise is told, where no more of them are looked at
 _SPARED = 200  # at most one of so many users counts as told for want of time: 0.25 % of epsilon
 _SELDOM = 1e-15  # chance of more such users that is no matter
+_WINDOW = float(1 << 24)  # sums whose chances are computed
 _STEEPEST = 700.0  # exponents of doubles
 
 
@@ -39,8 +40,13 @@ class Sum:
         self.sums: NDArray[Any] = math.floor(n * mean) - reach + np.arange(self.length)
         self.n, self.law, self.places, self.deviation = n, law, places, deviation
         self.chances = _power(tilted, first, n, self.length)[self.sums % self.length]
-        # as in `channels.tails`: every entry is off by no more than this
-        self.error = ROUND * (n + 1) * (6.0 * math.log2(self.length) + 4.0)
+        # As in `channels.tails`, a coefficient of the transform is off by this, and its power n by n + 1
+        # times as much, times the power n - 1 of its size. An entry is off by the mean over them at most.
+        self.transform = ROUND * (6.0 * math.log2(self.length) + 4.0)
+        folded = np.bincount(places % self.length, weights=tilted, minlength=self.length)
+        sizes = np.abs(np.fft.rfft(folded)) + 2.0 * self.transform
+        mean_power = 2.0 * float(np.power(sizes, n - 1).sum()) / self.length
+        self.error = 2.0 * (n + 1) * self.transform * min(mean_power, 0.5)
 
     def logs(self) -> NDArray[Any]:
         """Return by how much the logarithm of a chance is above that of the tilted law."""
@@ -172,6 +178,7 @@ def summed(noise: Clamped, n: int, epsilon: float) -> float:
     best, others = 1.0, n - 1
     mirrored = np.array_equal(noise.rows[0], noise.rows[1][::-1])  # as the noise is
     both = (False,) if mirrored else (False, True)
+    _check_window(noise, n)
     first = 0
     while first < others // _SPARED and _more(others, noise.told, first) > _SELDOM:
         first += 1
@@ -182,7 +189,34 @@ def summed(noise: Clamped, n: int, epsilon: float) -> float:
             best = min(best, reached + more)
         if more <= _RARE or more <= 1e-3 * best:
             break
+        if (
+            first and told == first
+        ):  # of so many users one evaluation takes seconds, and each told user little
+            last = _last(others, noise.told, told)
+            reached = max(_summed(noise, others - last, epsilon, turned) for turned in both)
+            best = min(best, reached + _more(others, noise.told, last))
+            break
     return min(1.0, (best + noise.lost) * UP)
+
+
+def _last(users: int, chance: float, first: int) -> int:
+    """Return the number of told users that is rarely exceeded."""
+    told = first
+    while told < users and _more(users, chance, told) > _RARE:
+        told += 1
+    return told
+
+
+def _check_window(noise: Clamped, n: int) -> None:
+    """Refuse more users than whose sum's law is computed in seconds."""
+    places = noise.first + np.arange(len(noise.free))
+    deviation = math.sqrt(float(noise.free @ np.square(places)) - float(noise.free @ places) ** 2)
+    most = math.floor((_WINDOW / (2.0 * WIDTH * deviation)) ** 2)
+    if n > most:
+        raise ValueError(
+            f"n: at most {most} for noise of {deviation:.0f} steps, got {n}; fewer output_bits allow more, "
+            f"and what {most} users reach holds of more users, too"
+        )
 
 
 def _more(users: int, chance: float, most: int) -> float:
@@ -221,12 +255,13 @@ def _summed(noise: Clamped, others: int, epsilon: float, turned: bool) -> float:
     powers = np.exp(np.minimum(total.tilt * (reports - reports[-1]), 0.0))
     held = np.maximum(total.chances, 0.0)
     laws = []
-    length = 1 << (len(held) + len(powers)).bit_length()
+    # cyclic, of which the sums that are kept are those that nothing wraps to
+    length = len(held)
     factors = np.fft.rfft(held, length)
     for row in (highest, lowest):
         tilted = row * powers
-        # the transforms that follow are off by less than those before
-        error = 2.0 * float(tilted.sum()) * total.error
+        # three transforms follow
+        error = float(tilted.sum()) * (total.error + 4.0 * total.transform)
         law = np.fft.irfft(factors * np.fft.rfft(tilted, length), length)[len(powers) - 1 : len(held)]
         law = np.maximum(law, 0.0)
         laws.append((law * (1.0 + _RELATIVE) + error, np.maximum(law * (1.0 - _RELATIVE) - error, 0.0)))

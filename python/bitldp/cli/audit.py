@@ -13,7 +13,7 @@ from rich.table import Table
 from bitldp.base.errors import require
 from bitldp.cli.catalogue import CatalogueEntry, entries, entry
 from bitldp.cli.commands import AsJson, given_options, offering
-from bitldp.cli.files import UsageError
+from bitldp.cli.errors import UsageError
 from bitldp.cli.screen import sentences, wide_console
 from bitldp.privacy import PrivacyClaimWarning, number
 

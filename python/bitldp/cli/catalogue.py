@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from bitldp.base.errors import MissingExtraError
 from bitldp.cli.docstrings import documented
-from bitldp.cli.files import UsageError
+from bitldp.cli.errors import UsageError
 from bitldp.mechanism.base import Mechanism
 from bitldp.mechanism.parameters import Option, Unit, allowed, annotated
 

@@ -16,8 +16,18 @@ import typer
 from rich.table import Table
 
 from bitldp.base.errors import PlanError
-from bitldp.cli.commands import Delimiter, names, one_of, separator, source_format
-from bitldp.cli.files import PIPE, CommandError, UsageError, form_of, is_pipe, report_path
+from bitldp.cli.commands import (
+    PIPE,
+    Delimiter,
+    form_of,
+    is_pipe,
+    names,
+    one_of,
+    report_path,
+    separator,
+    source_format,
+)
+from bitldp.cli.errors import CommandError, UsageError
 from bitldp.cli.screen import print_whole, sentences, wide_console
 from bitldp.privacy import number
 
@@ -179,7 +189,7 @@ def _show(rows: list[dict[str, Any]], form: str, groups: tuple[str, ...]) -> Non
         title="estimates, each with its interval; notes say which are biased"
         if biased
         else "estimates without bias, each with its interval",
-        caption="of the population that the records are drawn from: errors and intervals cover that, too",
+        caption="errors and intervals are about the population that the records are drawn from",
     )
     for name in (*groups, "column", "of", "estimate", "± stderr", "low", "high", "1 % of liars", "records"):
         table.add_column(

@@ -16,7 +16,7 @@ from bitldp.base.documents import jsonable
 from bitldp.base.errors import MissingExtraError
 from bitldp.cli.catalogue import FAMILIES, MOST, CatalogueEntry, bounded, entries, entry, needed, shown
 from bitldp.cli.commands import AsJson, given_options, offering
-from bitldp.cli.files import UsageError
+from bitldp.cli.errors import UsageError
 from bitldp.cli.screen import print_whole, sentences, wide_console
 from bitldp.estimate.estimates import LIARS
 from bitldp.mechanism.parameters import plain_parameters

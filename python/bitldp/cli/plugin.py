@@ -11,7 +11,7 @@ from __future__ import annotations
 from bitldp.cli.catalogue import MOST_THREADS
 from bitldp.cli.commands import Once, names
 from bitldp.cli.docstrings import documented
-from bitldp.cli.files import CommandError, UsageError
+from bitldp.cli.errors import CommandError, UsageError
 from bitldp.cli.screen import print_whole, sentences, wide_console
 
 __all__ = [

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bitldp.base.errors import DataError, MissingExtraError, PlanError
-from bitldp.cli.files import CommandError, UsageError
+from bitldp.cli.errors import CommandError, UsageError
 from bitldp.cli.perturb.outputs import let_go
 
 __all__ = ["Left", "Screen", "print_whole", "sentences", "wide_console"]

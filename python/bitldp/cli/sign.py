@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from bitldp.base.errors import require
-from bitldp.cli.files import UsageError
+from bitldp.cli.errors import UsageError
 from bitldp.cli.screen import sentences
 from bitldp.tables.column import canonical_digest
 

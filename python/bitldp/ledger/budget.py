@@ -223,8 +223,8 @@ class Ledger:
             it is left in the code, a folder that was emptied or is not mounted grants the whole budget again.
         at_least : LedgerState, optional
             `state` of this ledger at an earlier time, kept where the file is not: a privacy report has it
-            under "ledger". A ledger that does not begin with these charges is refused. Without it an older
-            copy that was put back is taken for the ledger, for no file can know that it is old.
+            under "ledger_state". A ledger that does not begin with these charges is refused. Without it an
+            older copy that was put back is taken for the ledger, for no file can know that it is old.
 
         Yields
         ------

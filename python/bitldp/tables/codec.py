@@ -14,13 +14,12 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bitldp import _core
 from bitldp.base.errors import DataError, PlanError
 from bitldp.tables.counts import Unestimated
-from bitldp.tables.frames import worded
+from bitldp.tables.frames import first_row_of, plain_column, worded
 
 __all__ = [
     "DECODES",
@@ -32,10 +31,6 @@ __all__ = [
     "Decoding",
     "Missing",
     "codes_of_values",
-    "first_row_of",
-    "plain_column",
-    "plain_type",
-    "refuse_null",
 ]
 
 #: Rows of a table, or of an array: (n, columns) or (n,).
@@ -554,31 +549,7 @@ class ColumnCodec(ABC):
             }
 
 
-# -- columns of Arrow
-
-
-def first_row_of(mask: Any) -> int:
-    """Return the index of the first true value of an Arrow mask."""
-    return int(pc.index(mask, True).as_py())
-
-
-def plain_type(arrow_type: pa.DataType) -> pa.DataType:
-    """Return the type that a dictionary-encoded or viewed column stands for."""
-    if pa.types.is_dictionary(arrow_type):
-        return plain_type(arrow_type.value_type)
-    return pa.string() if str(arrow_type) == "string_view" else arrow_type
-
-
-def plain_column(column: Any) -> Any:
-    """Return a column without dictionary encoding or views."""
-    wanted = plain_type(column.type)
-    return column if column.type == wanted else column.cast(wanted)
-
-
-def refuse_null(column: Any, name: str, first_row: int) -> None:
-    """Refuse a missing value by its row."""
-    if column.null_count:
-        raise DataError(f"row {first_row + first_row_of(column.is_null())}, column {name!r}: missing value")
+# -- written values
 
 
 def codes_of_values(

@@ -154,6 +154,10 @@ class Column:
             return (self._codec(_without_labels(mechanism), settings),)
         if self.label is None:
             raise PlanError(f"{type(mechanism).__name__}: name its label's column by label=")
+        if self.nulls == "report":
+            raise PlanError(
+                f"nulls='report': is for one column of numbers; {type(mechanism).__name__} has a label, too"
+            )
         features, label = mechanism._members  # features, and a label
         both = self.settings(features)
         alone = replace(self.settings(label), columns=(self.label,), interval=None)

@@ -12,10 +12,21 @@ from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bitldp.base.errors import DataError, PlanError
 
-__all__ = ["alike", "checked", "metadata_of", "opened", "worded"]
+__all__ = [
+    "alike",
+    "checked",
+    "first_row_of",
+    "metadata_of",
+    "opened",
+    "plain_column",
+    "plain_type",
+    "refuse_null",
+    "worded",
+]
 
 Back = Callable[[pa.Table, Sequence[str]], Any]
 
@@ -99,6 +110,36 @@ def worded(columns: Sequence[str]) -> Iterator[None]:
     except (pa.ArrowException, UnicodeError, OverflowError):
         named = ", ".join(map(repr, columns[:3]))
         raise DataError(f"column {named}: holds values that the plan's mechanism cannot read") from None
+
+
+# -- columns of Arrow
+
+
+def first_row_of(mask: Any) -> int:
+    """Return the index of the first true value of an Arrow mask."""
+    return int(pc.index(mask, True).as_py())
+
+
+def plain_type(arrow_type: pa.DataType) -> pa.DataType:
+    """Return the type that a dictionary-encoded or viewed column stands for."""
+    if pa.types.is_dictionary(arrow_type):
+        return plain_type(arrow_type.value_type)
+    return pa.string() if str(arrow_type) == "string_view" else arrow_type
+
+
+def plain_column(column: Any) -> Any:
+    """Return a column without dictionary encoding or views."""
+    wanted = plain_type(column.type)
+    return column if column.type == wanted else column.cast(wanted)
+
+
+def refuse_null(column: Any, name: str, first_row: int) -> None:
+    """Refuse a missing value by its row."""
+    if column.null_count:
+        raise DataError(f"row {first_row + first_row_of(column.is_null())}, column {name!r}: missing value")
+
+
+# -- frames of other libraries
 
 
 def _converted(columns: Mapping[str, Any]) -> pa.Table:

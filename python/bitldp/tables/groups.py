@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bitldp.base.errors import PlanError
-from bitldp.tables.codec import plain_column, plain_type
-from bitldp.tables.frames import worded
+from bitldp.tables.frames import plain_column, plain_type, worded
 
 __all__ = [
     "Group",

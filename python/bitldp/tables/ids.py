@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from bitldp._core import text_digests
 from bitldp.base.errors import DataError, PlanError
 from bitldp.release.keyed import repeated
-from bitldp.tables.codec import plain_column
-from bitldp.tables.frames import worded
+from bitldp.tables.frames import plain_column, worded
 
 __all__ = ["SeenIds", "ids_of"]
 

@@ -12,16 +12,8 @@ from numpy.typing import NDArray
 
 from bitldp.base.arrays import first
 from bitldp.base.errors import DataError, PlanError
-from bitldp.tables.codec import (
-    MISSING_TEXTS,
-    Batch,
-    ColumnCodec,
-    Decoding,
-    Missing,
-    codes_of_values,
-    plain_column,
-    refuse_null,
-)
+from bitldp.tables.codec import MISSING_TEXTS, Batch, ColumnCodec, Decoding, Missing, codes_of_values
+from bitldp.tables.frames import plain_column, refuse_null
 
 __all__ = [
     "Numbers",

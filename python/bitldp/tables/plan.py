@@ -358,11 +358,17 @@ class TableRelease:
         Raises
         ------
         PlanError
-            For a table without a column of the plan, or of another type.
+            For a table without a column of the plan, or of another type; inside a streaming query of Spark,
+            where `stream` releases.
         DataError
             For a value that cannot be released, a missing one that the plan does not cover, or an id that
             comes up twice: by row and column, never by the value. Nothing is released then.
         """
+        refuse_stream()
+        return self.released(frame)
+
+    def released(self, frame: Any) -> Any:
+        """Release a table, also inside a streaming query: for whoever looks which records it has seen."""
         table, back = opened(frame, self.reads)
         self._check_types(table.schema)
         ids = self._ids(table, 1)
@@ -444,7 +450,6 @@ class TableRelease:
     def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Release a stream of record batches: for Spark's ``mapInArrow`` and whatever works on streams."""
         self._repeatable("batches")
-        refuse_stream("batches")
         for batch in batches:
             released = self(batch)
             if released.num_rows:

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from bitldp.base.errors import PlanError
 from bitldp.categorical import GRR
-from bitldp.tables.codec import Batch, ColumnCodec, ColumnSettings, Missing, plain_column
+from bitldp.tables.codec import Batch, ColumnCodec, ColumnSettings, Missing
+from bitldp.tables.frames import plain_column
 from bitldp.tables.numbers import is_missing
 
 __all__ = ["Presence", "answers_of_present", "with_presence"]

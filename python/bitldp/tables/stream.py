@@ -6,7 +6,7 @@ import hashlib
 import os
 import sqlite3
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,22 +16,33 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bitldp.base.errors import DataError, PlanError
+from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.frames import opened
+from bitldp.tables.types import refuse_other, types_of
 
 __all__ = ["StreamRelease", "refuse_stream"]
 
 _BYTES = 16  # of a keyed hash: two of 10^9 are alike once in 10^20 streams
-_STREAMING = "sql.streaming.queryId"  # property of Spark's tasks
+_STREAMING = "sql.streaming.queryId"  # property of Spark's tasks, and of the thread that starts them
 _TABLES = """
 CREATE TABLE IF NOT EXISTS release (id TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS types (name TEXT PRIMARY KEY, kind TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS seen (id BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 """
+
+
+class _Plan(Protocol):
+    types: Mapping[str, str]
+    codecs: Sequence[ColumnCodec]
 
 
 class _Release(Protocol):
     """The part of `bitldp.tables.TableRelease` that a stream depends on."""
 
     record: str | None
+
+    @property
+    def plan(self) -> _Plan: ...
 
     @property
     def id(self) -> str: ...
@@ -43,7 +54,7 @@ class _Release(Protocol):
 
     def encoded(self, table: pa.Table) -> tuple[NDArray[Any], list[NDArray[Any]]]: ...
 
-    def __call__(self, frame: Any) -> Any: ...
+    def released(self, frame: Any) -> Any: ...
 
 
 class StreamRelease:
@@ -75,12 +86,15 @@ class StreamRelease:
             For a record that was seen with other values, and what a release refuses. Nothing is released or
             kept in mind then.
         PlanError
-            For a file that belongs to another release.
+            For a file that belongs to another release, for a batch of other types than the first one of this
+            file, and in a task of a streaming query of Spark.
         """
+        refuse_stream(looked=True)
         table, _ = opened(frame, self.release.reads)
         ids, values = self.release.encoded(table)
         records = list(zip(self._hashed(b"id", [ids]), self._hashed(b"value", values), strict=True))
         with self._open() as seen:
+            self._keep_types(seen, table.schema)
             before: dict[bytes, bytes] = {}
             for start in range(0, len(records), 500):
                 some = [each for each, _ in records[start : start + 500]]
@@ -93,12 +107,22 @@ class StreamRelease:
                         "values; a second report costs epsilon again"
                     )
             seen.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?)", records)
-            return self.release(frame)
+            return self.release.released(frame)
 
     def __len__(self) -> int:
         """Return how many records were seen."""
         with self._open() as seen:
             return int(seen.execute("SELECT count(*) FROM seen").fetchone()[0])
+
+    def _keep_types(self, seen: sqlite3.Connection, schema: pa.Schema) -> None:
+        """Keep the types of the first batches, where the release's name has none; refuse others."""
+        if self.release.plan.types:
+            return
+        found = types_of(schema, self.release.plan.codecs, self.release.record, exact=True)
+        before = dict(seen.execute("SELECT name, kind FROM types").fetchall())
+        refuse_other(before, found, self.release.record, "the first batch held")
+        shown = [(name, kind) for name, kind in found.items() if kind]
+        seen.executemany("INSERT OR IGNORE INTO types VALUES (?, ?)", shown)
 
     def _hashed(self, purpose: bytes, arrays: Sequence[NDArray[Any]]) -> Iterator[bytes]:
         """Yield a keyed hash of each row of some arrays together."""
@@ -133,17 +157,30 @@ class StreamRelease:
             raise PlanError(f"{self.path}: is no file of records that were seen ({error})") from None
 
 
-def refuse_stream(method: str) -> None:
+def refuse_stream(*, looked: bool = False) -> None:
     """Refuse to release inside a streaming query of Spark, where records come again.
+
+    A query is seen in its tasks and, but for Spark Connect, in the function that it calls with each
+    micro-batch.
+
+    Parameters
+    ----------
+    looked : bool
+        Whether a file tells which records were seen. It is one for the whole query in that function alone:
+        each task might have one of its own.
 
     Raises
     ------
     PlanError
     """
     spark = sys.modules.get("pyspark")
-    context = None if spark is None else spark.TaskContext.get()
+    if spark is None:
+        return
+    context = spark.TaskContext.get()
+    if context is None and not looked:
+        context = getattr(getattr(spark, "SparkContext", None), "_active_spark_context", None)
     if context is not None and context.getLocalProperty(_STREAMING) is not None:
         raise PlanError(
-            f"{method}: a stream shows records late and again, and one whose values changed would have a "
+            "release: a stream shows records late and again, and one whose values changed would have a "
             "second report that nobody charged; use release.stream(FILE) in foreachBatch"
         )

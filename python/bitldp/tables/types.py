@@ -15,7 +15,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bitldp.base.errors import PlanError
-from bitldp.tables.codec import ColumnCodec, plain_type
+from bitldp.tables.codec import ColumnCodec
+from bitldp.tables.frames import plain_type
 
 __all__ = ["TYPES", "checked_types", "refuse_other", "rounded", "types_of"]
 

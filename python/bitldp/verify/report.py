@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, localcontext
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import parameters
 from .delta import delta_of
@@ -42,6 +42,14 @@ _NEVER = 1e-9  # relative, of what the doubles of a formula may miss
 _DIFFERENT = 1 << 16  # values of a column that are still looked at one by one
 _LAST = 1e-15  # relative, of what a sum of doubles may
 _DELTA = Decimal("0.9")  # of a delta: what noise of least width reaches
+
+_COLUMN = {
+    *("mechanism", "parameters", "columns", "categories", "interval", "nulls", "fill", "output", "label"),
+    "decode",
+}
+_POLICIES = ("refuse", "category", "fill", "report")
+_TYPES = ("integer", "float32", "float64", "boolean", "date", "text", "bytes")
+_BIT = 1.0 / 3.0  # of epsilon: what a bit takes that says whether there is a number
 
 
 def verify(
@@ -134,36 +142,73 @@ def _stated(report: Mapping[str, Any]) -> Iterator[Statement]:
         must(names == [str(j) for j in range(len(names))], "the columns of an array are numbers")
         yield Statement(NOTE, "an array has no plan: parameters are those that the mechanism's entry states")
     else:
-        must(not set(plan) - {"column", "keep"}, "the plan has keys that no plan has")
+        must(not set(plan) - {"column", "keep", "types"}, "the plan has keys that no plan has")
         parts = [part for column in plan["column"] for part in _parts(column)]
         must(len(parts) == len(entries), "has other mechanisms than its plan")
         for entry, part in zip(entries, parts, strict=True):
-            _planned(entry, *part)
+            _planned(entry, part)
         must(kept == plan.get("keep", []), "keeps other columns than its plan")
+        if "types" in plan:
+            _typed(plan["types"], entries)
         yield Statement(PROVEN, "mechanisms, parameters and columns are those of the plan")
     if kept:
         yield Statement(NOTE, f"released as they are, without any privacy: {', '.join(kept)}")
 
 
-_Part = tuple[Mapping[str, Any], str, dict[str, Any]]
+class _Part(NamedTuple):
+    """One mechanism of a plan's column: what the plan says of it, its name and its parameters.
+
+    `suffix` is what the name of the released column ends with, beside that of the column.
+    """
+
+    column: Mapping[str, Any]
+    mechanism: str
+    parameters: dict[str, Any]
+    suffix: str = ""
 
 
 def _parts(column: Mapping[str, Any]) -> list[_Part]:
-    """Return the mechanisms of a plan's column: what it says of each, its name and its parameters."""
-    own = dict(column["parameters"])
+    """Return the mechanisms of a plan's column."""
+    must(not set(column) - _COLUMN, "a column of the plan has keys that none has")
+    nulls, own = column.get("nulls", "refuse"), dict(column["parameters"])
+    must(
+        nulls in _POLICIES and (nulls == "fill") == ("fill" in column), "the plan has no such nulls and fill"
+    )
+    if nulls == "report":
+        return _with_bit(column, own)
     if column["mechanism"] != "BitRand":
-        return [(column, column["mechanism"], own)]
+        return [_Part(column, column["mechanism"], own)]
     label = {**column, "columns": [column["label"]], "interval": None}
     if column.get("output") == "bits":
         label |= {"output": None, "decode": None}
     classes = {"classes": own.pop("classes"), "epsilon": own.pop("epsilon_y")}
     features = {**own, "epsilon": own["epsilon_x"]}
     del features["epsilon_x"]
-    return [({**column, "categories": None}, "FRR", features), (label, "LabelRR", classes)]
+    return [_Part({**column, "categories": None}, "FRR", features), _Part(label, "LabelRR", classes)]
 
 
-def _planned(entry: Mapping[str, Any], column: Mapping[str, Any], name: str, plan: dict[str, Any]) -> None:
+def _with_bit(column: Mapping[str, Any], own: dict[str, Any]) -> list[_Part]:
+    """Return a column of numbers with gaps, and the bit that says where they are: they share one epsilon."""
+    columns, epsilon = column["columns"], own["epsilon"]
+    must(isinstance(columns, str) or len(columns) == 1, "nulls='report' is of one column")
+    bit = {"columns": columns, "categories": ["missing", "present"], "output": "codes"}
+    shared = {"categories": 2, "epsilon": epsilon * _BIT, "features": 1, "unit": "record"}
+    number = {**own, "epsilon": epsilon * (1.0 - _BIT)}
+    return [_Part(column, column["mechanism"], number), _Part(bit, "GRR", shared, "_present")]
+
+
+def _typed(types: Any, entries: Sequence[Mapping[str, Any]]) -> None:
+    """Check that a plan states a type of each column that a mechanism reads, and of one more: the ids'."""
+    must(isinstance(types, Mapping) and len(types) > 0, "the plan's types are none")
+    must(all(kind in _TYPES for kind in types.values()), "the plan states a type that no column has")
+    read = {name for entry in entries for name in entry["columns"]}
+    must(read <= set(types), "the plan states types, and not of all of its columns")
+    must(len(set(types) - read) <= 1, "the plan states types of columns that it does not read")
+
+
+def _planned(entry: Mapping[str, Any], part: _Part) -> None:
     """Check that a mechanism's entry is the plan's."""
+    column, name, plan, _ = part
     title = ", ".join(entry["columns"][:3])
     columns, stated = column["columns"], entry["parameters"]
     must(entry["mechanism"] == name, f"{title}: is {entry['mechanism']}, by the plan {name}")
@@ -182,6 +227,8 @@ def _planned(entry: Mapping[str, Any], column: Mapping[str, Any], name: str, pla
         missing = column.get("nulls") == "category"
         alike = name in RECORDS or size is None or size == len(texts) + missing
         must(alike, f"{title}: the mechanism has another number of categories")
+    gaps = column.get("nulls") == "report"
+    must(not gaps or "interval" in entry, f"{title}: nulls='report' is for numbers")
     if "points" in entry and stated.get("interval") is None:  # of a mechanism that knows no interval
         must(entry["interval"] == column["interval"], f"{title}: another interval than the plan's")
     else:
@@ -355,9 +402,24 @@ def _total(report: Mapping[str, Any]) -> Iterator[Statement]:
         )
         must(agrees(charged, total), "its ledger was charged another epsilon")
         name = f"release {report['release']}"
-        noted = all(each["note"].partition(" data ")[0] == name for each in report["ledger"])
+        noted = all(f"{each['note']} ".startswith(f"{name} ") for each in report["ledger"])
         must(report["release"] is None or noted, "its ledger was charged for another release")
         yield Statement(PROVEN, f"a ledger was charged epsilon {charged:.12g} for it, as the report says")
+    if "ledger_state" in report:
+        yield from _state(report["ledger_state"], len(report.get("ledger", ())))
+
+
+def _state(state: Mapping[str, Any], own: int) -> Iterator[Statement]:
+    """Check the form of a ledger's state: its charges, this report's among them, and their checksum."""
+    must(set(state) == {"entries", "sha256"}, "the state of its ledger has other keys")
+    entries, digest = state["entries"], state["sha256"]
+    must(
+        own > 0 and type(entries) is int and entries >= own, "its ledger had fewer charges than it was given"
+    )
+    hexadecimal = isinstance(digest, str) and len(digest) == 64 and not set(digest) - set("0123456789abcdef")
+    must(hexadecimal, "the checksum of its ledger is none")
+    said = "perturb --after, or Ledger.open(at_least=), compares"
+    yield Statement(NOTE, f"charges of its ledger then: {entries:,}; {said}")
 
 
 # -- the file
@@ -369,8 +431,9 @@ def _file(report: Mapping[str, Any], path: Path) -> Iterator[Statement]:
     yield Statement(PROVEN, "the file is the one that the report is about")
     names: list[str] = []
     allowed: dict[str, tuple[set[str] | None, int]] = {}
-    for entry, (column, *_) in zip(report["mechanisms"], _columns(report), strict=True):
-        own, reports = _released(entry), _reports(entry, column)
+    for entry, part in zip(report["mechanisms"], _columns(report), strict=True):
+        own = [f"{name}{part.suffix}" for name in _released(entry)]
+        reports = _reports(entry, part.column)
         if reports is not None:
             allowed |= dict.fromkeys(own, reports)
         names += own
@@ -395,7 +458,7 @@ def _named(names: Sequence[str]) -> str:
 def _columns(report: Mapping[str, Any]) -> list[_Part]:
     """Return what the plan says of each mechanism; of an array, nothing."""
     if report["plan"] is None:
-        return [({}, "", {})]
+        return [_Part({}, "", {})]
     return [part for column in report["plan"]["column"] for part in _parts(column)]
 
 

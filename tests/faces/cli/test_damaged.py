@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -105,7 +106,8 @@ def test_damaged_files_never_crash_and_release_nothing_invalid(
             data[draw.randrange(8, len(data))] = draw.randrange(256)
         path.write_bytes(data)
     command = [sys.executable, "-c", RUN, str(held), str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
+    paths = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500, env=paths)
     assert done.returncode == 0, done.stderr[-2000:]
     said = done.stdout.splitlines()
     assert said[-1] == "done"

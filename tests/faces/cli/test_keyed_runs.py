@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,22 @@ def test_a_run_again_gives_the_same_rows_and_costs_nothing_more(folder: Path) ->
     with Ledger.open(ledger) as found:
         assert len(found.entries) == 1
     assert invoke("verify", folder / "b.parquet.privacy.json", folder / "b.parquet").exit_code == 0
+
+
+def test_a_charge_that_names_types_is_the_releases_own(folder: Path) -> None:
+    """A library charges a release together with the types of its first table; a run of it adds nothing."""
+    key = ReleaseKey.from_file(folder / "key")
+    release = plan().release(key, record="id")
+    table = pa.parquet.read_table(folder / "people.parquet")
+    release(table)
+    with Ledger.open(folder / "ledger.json", budget=10.0, create=True) as ledger:
+        entry = release.charge(ledger)
+        assert entry is not None
+        assert " types " in entry.note
+    assert run(folder, "a.parquet", "--ledger", folder / "ledger.json").exit_code == 0
+    report = folder / "a.parquet.privacy.json"
+    assert [each["note"] for each in json.loads(report.read_text())["ledger"]] == [entry.note]
+    assert invoke("verify", report, folder / "a.parquet").exit_code == 0
 
 
 def test_data_that_changed_need_another_snapshot(folder: Path) -> None:

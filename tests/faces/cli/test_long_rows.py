@@ -9,7 +9,8 @@ import pytest
 pytest.importorskip("typer", reason='needs pip install "bitldp[cli]"')
 
 import pyarrow as pa
-from bitldp.cli.files import CommandError, form_of
+from bitldp.cli.commands import form_of
+from bitldp.cli.errors import CommandError
 from bitldp.cli.perturb.table_files import open_reader, opened
 
 ROWS = 60_000  # some blocks

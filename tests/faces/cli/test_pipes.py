@@ -20,7 +20,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet
-from bitldp.cli.files import FORMATS
+from bitldp.cli.commands import FORMATS
 from bitldp.cli.program import app
 from bitldp.tables import ReleaseKey
 from support.command import invoke
@@ -160,7 +160,7 @@ def test_a_delimiter_is_of_text_with_commas(folder: Path, tmp_path: Path) -> Non
         (("people.csv", "-o", "out.csv", "--report", "r"), "--report: is for -o -"),
         (("people.csv", "-o", "out.gz"), "out.gz: cannot tell the format from the suffix"),
         (("people.csv", "-o", "-", "--report", "none/r"), "the folder none does not exist"),
-        (("people.csv", "-o", "-", "--report", "plan.toml"), "plan.toml: exists"),
+        (("people.csv", "-o", "-", "--report", "plan.toml"), "is the run's own --plan"),
         (("-", "-o", "out.csv", "--from", "csv", "--from", "tsv"), "--from: given 2 times"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
+from bitldp.ledger import Ledger
 from bitldp.tables import Column, ReleaseKey, TablePlan
+from bitldp.tables.column import canonical_digest
 from support.command import invoke
 from support.plans import people, plan
 
@@ -34,6 +37,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (found / "key").write_text(ReleaseKey.new_text())
     (found / "key").chmod(0o600)
     return found
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("small")
+    pa.csv.write_csv(people(50), made / "people.csv")
+    plan().write(made / "plan.toml")
+    return made
 
 
 def perturb(folder: Path, source: str, target: Path, *more: object) -> Any:
@@ -138,6 +149,69 @@ def test_a_ledger_is_charged_before_anything_leaves(folder: Path, tmp_path: Path
     assert "exceed the budget" in again.output
     assert not (tmp_path / "b.csv").exists()
     assert perturb(folder, "people.csv", tmp_path / "b.csv", "--ledger", ledger, "--budget", 9).exit_code == 2
+
+
+def _report(target: Path) -> Path:
+    return target.with_name(f"{target.name}.privacy.json")
+
+
+def test_a_ledger_that_was_put_back_is_refused_after_a_report(small: Path, tmp_path: Path) -> None:
+    ledger, older = tmp_path / "ledger.json", tmp_path / "older.json"
+    first, second, third = (tmp_path / name for name in ("a.csv", "b.csv", "c.csv"))
+    assert perturb(small, "people.csv", first, "--ledger", ledger, "--budget", 100).exit_code == 0
+    shutil.copy(ledger, older)
+    done = perturb(small, "people.csv", second, "--ledger", ledger, "--after", _report(first))
+    assert done.exit_code == 0, done.output
+    states = [json.loads(_report(target).read_text())["ledger_state"] for target in (first, second)]
+    assert [state["entries"] for state in states] == [1, 2]
+    with Ledger.open(ledger) as found:
+        assert found.state()._asdict() == states[1]
+    assert invoke("verify", _report(second), second).exit_code == 0
+    shutil.copy(older, ledger)
+    refused = perturb(small, "people.csv", third, "--ledger", ledger, "--after", _report(second))
+    assert refused.exit_code == 1
+    assert f"does not begin with the 2 charges of --after {_report(second)}" in refused.output
+    assert "an older copy was put back, perhaps" in refused.output
+    assert not third.exists()
+    assert ledger.read_bytes() == older.read_bytes()
+    ledger.unlink()
+    gone = perturb(small, "people.csv", third, "--ledger", ledger, "--after", _report(second))
+    assert gone.exit_code == 2
+    assert gone.output.rstrip().endswith("no such ledger")
+
+
+def test_after_needs_a_ledger_and_the_report_of_one(small: Path, tmp_path: Path) -> None:
+    ledger, target = tmp_path / "ledger.json", tmp_path / "a.csv"
+    assert perturb(small, "people.csv", target).exit_code == 0
+    Ledger(100.0).save(ledger)
+    none, broken = tmp_path / "none.json", tmp_path / "broken.json"
+    broken.write_text(json.dumps({"ledger_state": {"entries": -1, "sha256": "x"}}))
+    for given, words in (
+        (("--after", _report(target)), "--after: is for a ledger"),
+        (("--after", none, "--ledger", ledger), "none.json: No such file"),
+        (("--after", broken, "--ledger", ledger), "is no privacy report of a run that charged a ledger"),
+        (("--after", _report(target), "--ledger", ledger), "is no privacy report of a run that charged"),
+        (("--after", broken, "--ledger", none, "--budget", 9), "--after, --budget: a ledger that begins"),
+    ):
+        refused = perturb(small, "people.csv", tmp_path / "b.csv", *given)
+        assert refused.exit_code == 2, refused.output
+        assert words in refused.output
+        assert not (tmp_path / "b.csv").exists()
+
+
+def test_a_state_of_a_ledger_that_cannot_be_is_false(small: Path, tmp_path: Path) -> None:
+    target, ledger = tmp_path / "a.csv", tmp_path / "ledger.json"
+    assert perturb(small, "people.csv", target, "--ledger", ledger, "--budget", 100).exit_code == 0
+    report = json.loads(_report(target).read_text())
+    state = report["ledger_state"]
+    for other in (None, {}, {**state, "entries": 0}, {**state, "sha256": "x"}, {**state, "more": 1}):
+        made = {**report, "ledger_state": other}
+        del made["report_sha256"]
+        _report(target).write_text(json.dumps({**made, "report_sha256": canonical_digest(made)}))
+        assert invoke("verify", _report(target), target).exit_code == 1, other
+    before = {name: each for name, each in report.items() if name not in ("ledger_state", "report_sha256")}
+    _report(target).write_text(json.dumps({**before, "report_sha256": canonical_digest(before)}))
+    assert invoke("verify", _report(target), target).exit_code == 0  # of before states were written
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,8 @@ def test_the_signature_covers_plan_report_and_ledger(folder: Path, tmp_path: Pat
         ("notes", []),
         ("output_sha256", "0" * 64),
         ("ledger", []),
+        ("ledger_state", {**report["ledger_state"], "entries": 2}),
+        ("ledger_state", {**report["ledger_state"], "sha256": "0" * 64}),
         ("ledger", [{**report["ledger"][0], "note": "release x"}]),
         ("plan", {**report["plan"], "keep": ["survey"]}),
         ("signature", "00" * 64),

@@ -13,7 +13,8 @@ pytest.importorskip("typer", reason='needs pip install "bitldp[cli]"')
 
 import pyarrow as pa
 import pyarrow.csv
-from bitldp.cli.files import FileFormat, UsageError
+from bitldp.cli.commands import FileFormat
+from bitldp.cli.errors import UsageError
 from bitldp.cli.perturb.table_files import TextWriter
 
 ROWS = 40_000

@@ -77,7 +77,7 @@ def test_unbiased_on_its_interval(name):
 def test_a_shorter_interval_and_positive_numbers_have_less_variance():
     words = {"epsilon": 3.0, "norm": "l1", "output_bits": 1, "input_bits": 2}
     plain = VectorMVU(128, **words).mean_variance()
-    assert VectorMVU(128, limit=0.25, **words).mean_variance() < 0.5 * plain
+    assert VectorMVU(128, limit=0.25, **words).mean_variance() < 0.6 * plain
     words = {"epsilon": 3.0, "delta": 1e-4, "output_bits": 1}
     plain = VectorMVU(128, **words).variance(0.0)
     assert VectorMVU(128, positive=True, **words).variance(0.0) == pytest.approx(plain / 2.0, rel=0.05)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 from bitldp.federated.wire.arrays import Layout
 from bitldp.federated.wire.codec import UpdateCodec
-from bitldp.federated.wire.wire import fingerprint_digest
+from bitldp.federated.wire.wire import CHECKSUM, compare, fingerprint_digest, parse
 from bitldp.ledger import Ledger
 from bitldp.mechanism.parameters import stable_name
 from support.cases import CASES, FAMILIES, MIXED, ORDERED, Case
@@ -128,4 +129,6 @@ def test_a_header_is_what_it_was(name: str) -> None:
     before = json.loads((BEFORE / "headers.json").read_text())[name]
     layout = Layout.of({"weights": np.zeros((2, 3), np.float32)})
     plan = UpdateCodec(HEADERS[name](), clip=1.0, norm="l1", allow_biased=True).plan(layout)
-    assert plan.header.encoded().hex() == before
+    assert replace(plan.header, version=1).encoded().hex() == before
+    assert plan.header.digest == hashlib.sha256(bytes.fromhex(before)).digest()
+    compare(parse(bytes.fromhex(before) + bytes(CHECKSUM.size)), plan.header)

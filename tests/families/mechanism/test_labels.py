@@ -179,7 +179,7 @@ def test_labels_of_a_record(spend, oracle):
     for same in (RECORDS, np.array(RECORDS, object), [tuple(each) for each in RECORDS]):
         for mine, expected in zip(named.randomize(same, rng=5), reports, strict=True):
             np.testing.assert_array_equal(mine, expected)
-    keyed = {"key": bytes(32), "ids": np.arange(60)}
+    keyed = {"key": b"k" * 32, "ids": np.arange(60)}
     for mine, expected in zip(
         named.randomize_keyed(RECORDS, **keyed), coded.randomize_keyed(CODES, **keyed), strict=True
     ):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bitldp import BRR, FRR, GRR, OUE, FixedPoint, Grid, Matrix, Piecewise, Unary, Window, unpack
-from bitldp._core import Bits, Coins, Rotation, Select, csv_rows, sliding_masses
+from bitldp._core import Bits, KeyedRandomness, Rotation, Select, csv_rows, sliding_masses
 
 KEY = bytes(32)
 
@@ -138,7 +138,9 @@ def _repeated(value: np.generic, *shape: int) -> np.ndarray:
         lambda: Matrix(_repeated(np.float64(0.5), 1 << 20, 1 << 30)),
         lambda: Select(_repeated(np.uint32(1), 1 << 50), _repeated(np.uint64(1), 1 << 50)),
         lambda: sliding_masses(_repeated(np.uint64(1), 1 << 20, 1 << 30), 5, 0.5),
-        lambda: Coins(KEY, b"", np.arange(3, dtype=np.uint64)).taken(_repeated(np.int64(1), 1 << 50), 0),
+        lambda: KeyedRandomness(KEY, b"", np.arange(3, dtype=np.uint64)).taken(
+            _repeated(np.int64(1), 1 << 50), 0
+        ),
         lambda: Rotation(1 << 19, 1.0, "hadamard", KEY).rotate(
             np.zeros((1, 1), np.float32), np.zeros(1 << 22, np.uint32)
         ),

@@ -223,8 +223,8 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("option", ["--features", "--categories", "--points"])
 def test_sizes_of_the_overview_are_checked(option: str) -> None:
+    from bitldp.cli.errors import UsageError
     from bitldp.cli.explain import overview
-    from bitldp.cli.files import UsageError
 
     with pytest.raises(UsageError, match=f"{option}: must be at least 1, got 0"):
         overview(1.0, {option[2:]: 0})

@@ -19,7 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 from bitldp.tables import Aggregate, Column, DataError, ReleaseKey, TablePlan
-from bitldp.tables.codec import KINDS, ColumnCodec, refuse_null
+from bitldp.tables.codec import KINDS, ColumnCodec
+from bitldp.tables.frames import refuse_null
 from support.command import invoke
 
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from bitldp.cli.files import CommandError
+from bitldp.cli.errors import CommandError
 from bitldp.cli.perturb.outputs import Digested
 from bitldp.cli.perturb.table_files import InputSource
 from bitldp.tables.codec import ColumnCodec

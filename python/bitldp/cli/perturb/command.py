@@ -10,17 +10,20 @@ import typer
 
 from bitldp.cli.catalogue import MOST_THREADS, entries
 from bitldp.cli.commands import (
+    FORMATS,
+    PIPE,
     Delimiter,
     given_options,
     mechanisms,
     names,
     offering,
     one_of,
+    report_path,
     separator,
     source_format,
 )
 from bitldp.cli.commands import categories as read_categories
-from bitldp.cli.files import FORMATS, PIPE, UsageError, report_path
+from bitldp.cli.errors import UsageError
 from bitldp.cli.screen import Screen, sentences
 from bitldp.privacy import number
 
@@ -86,6 +89,13 @@ def perturb(
     ] = None,
     budget: Annotated[
         float | None, typer.Option(metavar="E", help="Begin the ledger with this budget; it must not exist.")
+    ] = None,
+    after: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="REPORT",
+            help="Privacy report of an earlier run: the ledger is refused if it lacks what it had then.",
+        ),
     ] = None,
     sign_with: Annotated[
         Path | None,
@@ -212,6 +222,7 @@ def perturb(
             release=Keyed(key_env, key_file, record, snapshot),
             ledger=ledger,
             budget=budget,
+            after=after,
             options=options,
             columns=chosen,
             keep=kept,

@@ -12,7 +12,7 @@ from typing import Any
 import bitldp
 from bitldp.base.errors import PlanError
 from bitldp.cli.catalogue import MOST_CATEGORIES, CatalogueEntry, bounded, entries, entry
-from bitldp.cli.files import UsageError
+from bitldp.cli.errors import UsageError
 from bitldp.cli.perturb.request import Request
 from bitldp.mechanism.base import Mechanism
 from bitldp.tables.codec import ColumnSettings

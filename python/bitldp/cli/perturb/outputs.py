@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from bitldp.base.files import sync_folder, take
-from bitldp.cli.files import CommandError, UsageError
+from bitldp.cli.errors import CommandError, UsageError
 
 __all__ = [
     "Digested",

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from bitldp import _core
 from bitldp.base.errors import PlanError
-from bitldp.cli.files import PIPE, CommandError, FileFormat, UsageError, form_of, is_pipe, report_path
+from bitldp.cli.commands import PIPE, FileFormat, form_of, is_pipe, report_path
+from bitldp.cli.errors import CommandError, UsageError
 from bitldp.cli.perturb.arrays import ArrayReader, perturb_array
 from bitldp.cli.perturb.options_plan import plan_of_options
 from bitldp.cli.perturb.outputs import (
@@ -27,12 +28,11 @@ from bitldp.cli.perturb.outputs import (
     interruptible,
     outputs,
 )
-from bitldp.cli.perturb.privacy_report import privacy_report
+from bitldp.cli.perturb.privacy_report import Charged, privacy_report
 from bitldp.cli.perturb.request import Request
 from bitldp.cli.perturb.table_files import Behind, InputSource, TableReader, open_reader, open_writer, opened
 from bitldp.cli.sign import Signer
-from bitldp.ledger.budget import BudgetExceededError, Ledger, NoLedgerError
-from bitldp.ledger.entry import Entry
+from bitldp.ledger.budget import BudgetExceededError, Ledger, LedgerChangedError, LedgerState, NoLedgerError
 from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.ids import SeenIds
 from bitldp.tables.key import ReleaseKey
@@ -150,7 +150,7 @@ def _perturb(
         watcher.warn(sentence)
     for sentence in _notes(plan):
         watcher.note(sentence)
-    charged = _charge(request, plan, release, source)
+    charge = _charge(request, plan, release, source)
     seeds: Sequence[np.random.SeedSequence | None] = [None] * len(plan.codecs)
     if request.seed is not None:
         seeds = np.random.SeedSequence(request.seed).spawn(len(plan.codecs))
@@ -177,7 +177,7 @@ def _perturb(
                     ids.check()
             signals.check()
         report = privacy_report(
-            request, plan, release, rows, written.hexdigest(), array=array is not None, charged=charged
+            request, plan, release, rows, written.hexdigest(), array=array is not None, charge=charge
         )
         report = report if signer is None else signer.signed(report)
         report_file.write((json.dumps(report, indent=2, allow_nan=False) + "\n").encode())
@@ -257,29 +257,54 @@ def _key(request: Request) -> ReleaseKey | None:
 
 def _charge(
     request: Request, plan: TablePlan, release: TableRelease | None, source: InputSource
-) -> list[Entry]:
-    """Charge a run to its ledger before anything is released, a repeatable one once; return the charges."""
+) -> Charged | None:
+    """Charge a run to its ledger before anything is released, a repeatable one once."""
     if request.ledger is None:
         if request.budget is not None:
             raise UsageError("--budget: begins a ledger; name it by --ledger")
-        return []
+        if request.after is not None:
+            raise UsageError("--after: is for a ledger; name it by --ledger")
+        return None
     if request.budget is not None and request.ledger.exists():
         raise UsageError(f"{request.ledger}: is there; --budget begins a new ledger")
+    if request.budget is not None and request.after is not None:
+        raise UsageError("--after, --budget: a ledger that begins has no earlier report; give one of the two")
+    state = None if request.after is None else _state_of(request.after)
     try:
-        with Ledger.open(request.ledger, budget=request.budget, create=request.budget is not None) as ledger:
-            if release is not None:  # without a key the ledger knows nothing of the data
-                data = release.digest(source.blocks()) if release.repeatable else ""
-                release.charge(ledger, data=data)
-                note = f"release {release.id}"
-                return [each for each in ledger.entries if each.note.partition(" data ")[0] == note]
-            return [ledger.charge(codec.mechanism) for codec in plan.codecs]
+        with Ledger.open(
+            request.ledger, budget=request.budget, create=request.budget is not None, at_least=state
+        ) as ledger:
+            if release is None:
+                return Charged([ledger.charge(codec.mechanism) for codec in plan.codecs], ledger.state())
+            # Without a key the ledger knows nothing of the data.
+            release.charge(ledger, data=release.digest(source.blocks()) if release.repeatable else "")
+            name = f"release {release.id} "
+            own = [each for each in ledger.entries if f"{each.note} ".startswith(name)]
+            return Charged(own, ledger.state())
     except NoLedgerError:
-        raise UsageError(f"{request.ledger}: no such ledger; --budget E begins one") from None
+        begins = "; --budget E begins one" if state is None else ""
+        raise UsageError(f"{request.ledger}: no such ledger{begins}") from None
+    except LedgerChangedError as error:
+        raise CommandError(str(error).replace("at_least=", f"--after {request.after}")) from None
     except (BudgetExceededError, PlanError) as error:
         sentence = str(error).removeprefix("Guarantee: ")  # of a plan, which is no one mechanism
         raise CommandError(f"{request.ledger}: {sentence}") from None
     except ValueError as error:
         raise UsageError(f"{request.ledger}: {error}") from None
+
+
+def _state_of(report: Path) -> LedgerState:
+    """Return how far a ledger had come by the privacy report of an earlier run."""
+    try:
+        state = json.loads(report.read_text(encoding="utf-8"))["ledger_state"]
+        entries, sha256 = state["entries"], state["sha256"]
+    except OSError as error:
+        raise UsageError(f"--after: {report}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        entries, sha256 = None, None
+    if type(entries) is not int or entries < 0 or not isinstance(sha256, str):
+        raise UsageError(f"--after: {report}: is no privacy report of a run that charged a ledger")
+    return LedgerState(entries, sha256)
 
 
 def _batch_rows(codecs: Sequence[ColumnCodec], seeded: bool) -> int:

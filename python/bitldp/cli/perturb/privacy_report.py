@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict
 from functools import singledispatch
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +13,7 @@ import bitldp
 from bitldp import _core
 from bitldp._core import Bits, Cube, Design, Matrix, Mixture, Select, Shift, Subset, Unary, Window
 from bitldp.cli.perturb.request import Request
+from bitldp.ledger.budget import LedgerState
 from bitldp.ledger.entry import Entry, to_json
 from bitldp.mechanism.attributes.base import Attributes
 from bitldp.privacy import total
@@ -21,9 +21,16 @@ from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.column import canonical_digest
 from bitldp.tables.plan import TablePlan, TableRelease
 
-__all__ = ["law_of", "privacy_report"]
+__all__ = ["Charged", "law_of", "privacy_report"]
 
 _MOST = 1 << 16  # integers of a law that a report holds
+
+
+class Charged(NamedTuple):
+    """Charges of a ledger for a run, and how far the ledger had come after them."""
+
+    entries: list[Entry]
+    state: LedgerState
 
 
 def _decoding(codec: ColumnCodec) -> dict[str, Any]:
@@ -49,7 +56,7 @@ def privacy_report(
     sha256: str,
     *,
     array: bool,
-    charged: Sequence[Entry] = (),
+    charge: Charged | None = None,
 ) -> dict[str, Any]:
     """Return the privacy report: what was released at which epsilon; never a key, a seed or a value.
 
@@ -65,8 +72,8 @@ def privacy_report(
         Digest of the output.
     array : bool
         Whether the columns are those of an array, without names.
-    charged : sequence of Entry
-        What a ledger was charged for it, if one was.
+    charge : Charged, optional
+        Of a ledger, if one was charged.
     """
     guarantees = [codec.mechanism.guarantee for codec in plan.codecs]
     whole = total(guarantees, [codec.released for codec in plan.codecs])
@@ -116,7 +123,7 @@ def privacy_report(
             # What the exact epsilon takes as public or as known; a reader must not miss it.
             "given": "; ".join(dict.fromkeys(g.given for g in guarantees if g.given)),
         },
-        **({"ledger": [to_json(each) for each in charged]} if charged else {}),
+        **_charged(charge),
         "kept_unperturbed": list(plan.keep),
         "seeded": request.seed is not None,
         "notes": [
@@ -131,6 +138,13 @@ def privacy_report(
         ],
     }
     return {**report, "report_sha256": canonical_digest(report)}
+
+
+def _charged(charge: Charged | None) -> dict[str, Any]:
+    """Return what a ledger was charged, and its state then, which a later run can ask for."""
+    if charge is None:
+        return {}
+    return {"ledger": [to_json(each) for each in charge.entries], "ledger_state": charge.state._asdict()}
 
 
 # -- the law of a mechanism, for `bitldp.verify`

@@ -47,6 +47,8 @@ class Request:
         File of the ledger that is charged, once a release.
     budget : float or None
         With which the ledger begins; None: it is there.
+    after : pathlib.Path or None
+        Privacy report of an earlier run, whose charges the ledger must still have.
     options : mapping of str
         Options of the mechanism, by name with underscores.
     columns, keep : tuple of str
@@ -73,6 +75,7 @@ class Request:
     release: Keyed = field(default_factory=Keyed)
     ledger: Path | None = None
     budget: float | None = None
+    after: Path | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()

@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from bitldp._core import csv_rows
 from bitldp.base.errors import DataError
-from bitldp.cli.files import PIPE, CommandError, FileFormat, UsageError, is_pipe
+from bitldp.cli.commands import PIPE, FileFormat, is_pipe
+from bitldp.cli.errors import CommandError, UsageError
 from bitldp.cli.perturb.arrow_parts import DamagedError, blocks, rows_of
 from bitldp.tables.frames import checked
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,7 @@ from bitldp.base import checks
 from bitldp.channels.noise import gaussian_weights, skellam_weights
 from bitldp.channels.normal import delta_of, epsilon_of, largest_mu, slope_of_noise
 from bitldp.compression.ball.base import Ball, Bound
+from bitldp.compression.ball.steps import distances
 from bitldp.mechanism.parameters import optional, whole
 from bitldp.privacy import ONE
 from bitldp.release.shift import law_of, shifted
@@ -29,7 +30,9 @@ _LEAST, _MOST = 4, 16
 _FARTHEST = 32_767  # steps of the noise
 _UNITS = 40.0  # of the difference of two weights at the end of the noise
 _COARSE = 4096.0  # steps of a standard deviation: finer ones cost time and bring nothing
+_CLOSE = 1e-4  # relative: how near to the least noise it is fitted on a coarse grid
 _STEPS = 40  # of fitting the noise; a few do
+_COARSEST = 256  # steps of a radius up to which distances are bounded one by one
 _UP = 1.0 + 2.0**-40
 
 
@@ -43,31 +46,49 @@ class Additive(Ball):
 
     # Derived of the parameters while the mechanism is built.
     _half: float = field(init=False, repr=False, compare=False)  # of the variance, in steps squared
+    _allowed: float = field(init=False, repr=False, compare=False)  # of `_mu`, by the budget
     # Standard deviations that two records are apart at most, in normal noise.
     _mu: float = field(init=False, repr=False, compare=False)
     _bias: float = field(init=False, repr=False, compare=False)
+
+    _fingerprint_version: ClassVar[int] = 2  # 1: the grid and the noise of a bound by the slope alone
 
     def _build(self) -> None:
         if self.delta == 0.0:
             raise ValueError(f"delta: must be above 0; {type(self).__name__} has no useful pure epsilon")
         allowed = largest_mu(self.epsilon, self.delta)
+        self._set(_allowed=allowed)
         bits = self._bits(allowed) if self.output_bits is None else self.output_bits
         half_width = (1 << (bits - 1)) - 1  # codes on either side of the middle one
         radius, sigma = _layout(half_width, allowed)
         while radius > 0:
-            for _ in range(_STEPS):
-                beyond = math.ceil(_margin(allowed) * sigma)
-                if not _fits(radius, beyond, half_width):
-                    break
-                slope = self._try(radius, radius + beyond, sigma)
-                if slope * self._diameter() <= allowed:
-                    self._judge(self.epsilon)
-                    return
-                sigma *= 1.0 + min(max(slope * self._diameter() / allowed - 1.0, 1e-6), 0.5)
+            if self._fitted(radius, sigma, half_width):
+                self._judge(self.epsilon)
+                return
             radius, sigma = _layout(half_width, allowed, radius - 1 - radius // 50)
         raise ValueError(
             f"output_bits: {bits} are too few for epsilon {self.epsilon:.4g} at delta {self.delta:.3g}"
         )
+
+    def _fitted(self, radius: int, sigma: float, codes: int) -> bool:
+        """Build all but the guarantee with about the least noise, near `sigma`; tell whether there is any."""
+        allowed, less = self._allowed, 0.0
+        for _ in range(_STEPS):
+            if not self._try(radius, sigma, codes):
+                return False
+            if self._mu <= allowed:
+                break
+            less, sigma = sigma, sigma * (1.0 + min(max(self._mu / allowed - 1.0, 1e-6), 0.5))
+        else:
+            return False
+        if radius > _COARSEST:
+            return True
+        less = less or sigma / 2.0
+        while sigma - less > _CLOSE * sigma:
+            middle = (less + sigma) / 2.0
+            good = self._try(radius, middle, codes) and self._mu <= allowed
+            less, sigma = (less, middle) if good else (middle, sigma)
+        return self._try(radius, sigma, codes)
 
     @staticmethod
     def _bits(allowed: float) -> int:
@@ -76,15 +97,19 @@ class Additive(Ball):
         Or as fine a grid as there may be.
         """
         for bits in range(_LEAST, _MOST):
-            radius, sigma = _layout((1 << (bits - 1)) - 1, allowed)
+            radius, sigma = _layout((1 << (bits - 1)) - 1, allowed, counted=False)
             if radius == 0:
                 continue
             if sigma >= min((_margin(allowed) + 2.0 * radius / sigma) / _LOSS, 0.9 * _finest(allowed)):
                 return bits
         return _MOST
 
-    def _try(self, radius: int, half_width: int, sigma: float) -> float:
-        """Build all but the guarantee, with noise of `sigma` steps; return its slope."""
+    def _try(self, radius: int, sigma: float, codes: int) -> bool:
+        """Build all but the guarantee, with noise of `sigma` steps; tell whether it fits into the codes."""
+        beyond = math.ceil(_margin(self._allowed) * sigma)
+        if not _fits(radius, beyond, codes):
+            return False
+        half_width = radius + beyond
         half = sigma * sigma / 2.0
         weights = self._noise_law(half, half_width + radius)
         channel = Shift(2 * radius + 1, 2 * half_width + 1, weights, half_width - radius)
@@ -107,8 +132,12 @@ class Additive(Ball):
             _half=half,
             _bias=float(np.abs(means).max()) * self.radius / radius,
         )
-        self._set(_mu=slope * self._diameter())
-        return slope
+        diameter = self._diameter()
+        # On finer grids the slope loses less than 0.5 %, and rounded weights are not log-concave far out.
+        known = distances(weights, slope, 2 * radius) if radius <= _COARSEST else None
+        mu = slope * diameter
+        self._set(_mu=mu if known is None else min(mu, known.record(diameter, self.features)))
+        return True
 
     @staticmethod
     @abstractmethod
@@ -167,21 +196,23 @@ def _clamped(channel: Shift) -> NDArray[np.int64]:
     return np.clip(sums, 0, channel.outputs - 1)
 
 
-def _layout(half_width: int, allowed: float, most: int | None = None) -> tuple[int, float]:
+def _layout(
+    half_width: int, allowed: float, most: int | None = None, *, counted: bool = True
+) -> tuple[int, float]:
     """Return the most steps that the ball's radius may have, up to `most`, and the noise it needs, in steps.
 
-    (0, 0) if none fits.
+    (0, 0) if none fits. With `counted`, the noise is the least that any dimension needs, on a coarse grid.
     """
     finest = _finest(allowed)
     low, high = 0, half_width if most is None else most
     while low < high:  # the margin that is needed grows with the radius
         middle = (low + high + 1) // 2
-        sigma = _sigma(middle, allowed, half_width)
+        sigma = _sigma(middle, allowed, half_width, counted)
         good = _fits(middle, math.ceil(_margin(allowed) * sigma), half_width) and (
             sigma <= finest or middle == 1
         )
         low, high = (middle, high) if good else (low, middle - 1)
-    return (low, _sigma(low, allowed, half_width)) if low > 0 else (0, 0.0)
+    return (low, _sigma(low, allowed, half_width, counted)) if low > 0 else (0, 0.0)
 
 
 def _margin(allowed: float) -> float:
@@ -207,10 +238,12 @@ def _finest(allowed: float) -> float:
     return min(math.sqrt(density * reach * ONE / _UNITS), _COARSE)
 
 
-def _sigma(radius: int, allowed: float, half_width: int) -> float:
+def _sigma(radius: int, allowed: float, half_width: int, counted: bool) -> float:
     """Return about the noise that a ball of so many steps needs; above `half_width` where there is none."""
     # With less, a report at one end of the ball would exclude the other end, in units of 2**-64.
     plain = 2.0 * radius / min(allowed, _REACH - _LEAST_MARGIN)
+    if counted and radius <= _COARSEST:
+        return plain  # what this dimension needs more is fitted
     sigma = plain
     while sigma <= half_width:
         # the slope of Gaussian noise up to K is e^(K/(2 sigma^2))/sigma
@@ -294,13 +327,17 @@ class Skellam(Additive):
     standard deviations beyond the ball (4.5 where epsilon is above 20), where a report stands for the mean of
     what is beyond: the bias is below 1e-7 of a deviation (`bias_bound`).
 
-    Privacy: from the integers follows a c such that two inputs of a coordinate, dithered on the way, are told
-    apart no better than normal laws whose means are c times their distance apart (`bitldp.channels.normal`).
-    That composes over coordinates to the diameter of the ball, in any dimension, so `guarantee.record` is the
-    analytic epsilon of Balle and Wang, "Improving the Gaussian mechanism for differential privacy",
-    ICML 2018, at `gdp_mu`: within 1 % of the variance of continuous Gaussian noise up to an epsilon of 14,
-    within 3 % at 20. From there on noise is not lowered further, since its tails have no chance in units of
-    2**-64, and less than epsilon is spent.
+    Privacy: from the integers follows how far apart normal laws are that two inputs of a coordinate,
+    dithered on the way, are told apart no better than, by the distance of the inputs. Two bounds hold: a
+    slope per step (`bitldp.channels.normal`), and on a grid of up to 512 steps the largest difference of
+    normal quantiles over all thresholds, for each number of whole steps. A dithered input is a mixture of
+    two points; quantiles of a mixture exceed the line between the points by a bound that is added.
+    Coordinates compose, and the largest sum of squares within the diameter of the ball is a knapsack, in
+    any dimension (`ball.steps` has the proof). So `guarantee.record` is the analytic epsilon of Balle and
+    Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018, at `gdp_mu`: within 1 % of
+    the variance of continuous Gaussian noise up to an epsilon of 14, within 3 % at 20. From there on noise
+    is not lowered further, since its tails have no chance in units of 2**-64, and less than epsilon is
+    spent.
 
     Source: Agarwal, Kairouz and Liu, "The Skellam mechanism for differentially private federated learning",
     NeurIPS 2021. There, sums of many clients are released; here each report is private by itself.
