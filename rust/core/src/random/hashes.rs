@@ -96,9 +96,62 @@ impl<const WORDS: usize> Kernel for Messages<'_, WORDS> {
 
 /// The keyed hashes of sixteen messages of `WORDS` little-endian words each, at most eight.
 pub(super) fn hashes<const WORDS: usize>(isa: Isa, key: &Key, messages: &Half) -> Half {
+    if isa == Isa::Scalar {
+        return portable::<WORDS>(key, messages);
+    }
     let mut out = [[0; BLOCKS]; 8];
     compiled(isa, Messages::<WORDS> { key, messages, out: &mut out });
     out
+}
+
+/// [`hashes`] without a vector unit of its own: the lanes go side by side through every round, as those of
+/// [`chacha`](super::chacha) do.
+fn portable<const WORDS: usize>(key: &Key, messages: &Half) -> Half {
+    let mut states = [[0; BLOCKS]; 16];
+    let last = [0, 0, 4 * WORDS as u32, FLAGS];
+    for (word, &start) in states.iter_mut().zip(key.0.iter().chain(&IV).chain(&last)) {
+        *word = [start; BLOCKS];
+    }
+    portable_round::<0, WORDS>(&mut states, messages);
+    portable_round::<1, WORDS>(&mut states, messages);
+    portable_round::<2, WORDS>(&mut states, messages);
+    portable_round::<3, WORDS>(&mut states, messages);
+    portable_round::<4, WORDS>(&mut states, messages);
+    portable_round::<5, WORDS>(&mut states, messages);
+    portable_round::<6, WORDS>(&mut states, messages);
+    std::array::from_fn(|word| std::array::from_fn(|lane| states[word][lane] ^ states[word + 8][lane]))
+}
+
+/// One round of every lane. The number of the round is known, so that words behind the end of a message cost nothing.
+#[inline(always)]
+#[allow(clippy::needless_range_loop, reason = "a lane is a column: its words are in sixteen rows")]
+fn portable_round<const ROUND: usize, const WORDS: usize>(states: &mut [[u32; BLOCKS]; 16], messages: &Half) {
+    for lane in 0..BLOCKS {
+        let mut v: [u32; 16] = std::array::from_fn(|word| states[word][lane]);
+        let message: [u32; WORDS] = std::array::from_fn(|word| messages[word][lane]);
+        let word = |at: usize| message.get(SCHEDULE[ROUND][at]).copied().unwrap_or(0);
+        let mut mix = |i: usize, a: usize, b: usize, c: usize, d: usize| {
+            v[a] = v[a].wrapping_add(v[b]).wrapping_add(word(2 * i));
+            v[d] = (v[d] ^ v[a]).rotate_right(16);
+            v[c] = v[c].wrapping_add(v[d]);
+            v[b] = (v[b] ^ v[c]).rotate_right(12);
+            v[a] = v[a].wrapping_add(v[b]).wrapping_add(word(2 * i + 1));
+            v[d] = (v[d] ^ v[a]).rotate_right(8);
+            v[c] = v[c].wrapping_add(v[d]);
+            v[b] = (v[b] ^ v[c]).rotate_right(7);
+        };
+        mix(0, 0, 4, 8, 12);
+        mix(1, 1, 5, 9, 13);
+        mix(2, 2, 6, 10, 14);
+        mix(3, 3, 7, 11, 15);
+        mix(4, 0, 5, 10, 15);
+        mix(5, 1, 6, 11, 12);
+        mix(6, 2, 7, 8, 13);
+        mix(7, 3, 4, 9, 14);
+        for word in 0..16 {
+            states[word][lane] = v[word];
+        }
+    }
 }
 
 #[cfg(test)]

@@ -91,9 +91,12 @@ impl BitsSampler<'_> {
                 None => {
                     let mut classes = [0; MOST_FEATURES];
                     let cycle = self.pattern.unwrap_or(&[0]);
-                    let (before, from) = cycle.split_at((first + start) % cycle.len());
-                    let features = from.iter().chain(before).cycle();
-                    classes.iter_mut().zip(features).for_each(|(class, &of_feature)| *class = of_feature);
+                    let (mut filled, mut from) = (0, &cycle[(first + start) % cycle.len()..]);
+                    while filled < padded {
+                        let next = from.len().min(padded - filled);
+                        classes[filled..][..next].copy_from_slice(&from[..next]);
+                        (filled, from) = (filled + next, cycle);
+                    }
                     scalar::randomize(|i| &self.plans[classes[i] as usize], keystream, words, &mut refine);
                 }
             }

@@ -36,17 +36,17 @@ pub(crate) fn randomize<'p, W: Code>(
     let vectors = keystream.as_chunks::<{ 2 * LANES }>().0.chunks_exact(shape.vectors());
     for (g, (words, vectors)) in words.as_chunks_mut::<LANES>().0.iter_mut().zip(vectors).enumerate() {
         // All lanes of one vector before the next: the order in which the refinement stream is used up.
-        let mut outcomes =
-            |v: usize| outcomes(&vectors[v], |lane| &plan_of(LANES * g + lane).tables[v], refine);
+        let plan_of = |lane| plan_of(LANES * g + lane);
         if shape.symmetric {
             for (v, table) in shape.tables.iter().enumerate() {
-                for (word, flips) in words.iter_mut().zip(outcomes(v)) {
+                for (word, flips) in words.iter_mut().zip(outcomes(vectors, v, plan_of, refine)) {
                     *word = W::narrow(word.widen() ^ u32::from(flips) << table.shift);
                 }
             }
         } else {
             for (v, table) in shape.tables.iter().enumerate().step_by(2) {
-                let (keep, set) = (outcomes(v), outcomes(v + 1));
+                let keep = outcomes(vectors, v, plan_of, refine);
+                let set = outcomes(vectors, v + 1, plan_of, refine);
                 for (word, (keep, set)) in words.iter_mut().zip(keep.into_iter().zip(set)) {
                     let old = word.widen();
                     let new = (old & u32::from(keep) << table.shift) | (!old & u32::from(set) << table.shift);
@@ -57,15 +57,19 @@ pub(crate) fn randomize<'p, W: Code>(
     }
 }
 
-/// [`BitsTable::draw`] in each lane of a vector of keystream, from a table of its own.
+/// [`BitsTable::draw`] in each lane of vector `v` of keystream, from table `v` of the lane's own plan.
+///
+/// It is no closure of its caller's, because a compiler leaves one that is called in three places a function of its own.
 #[inline(always)]
-fn outcomes<'t>(
-    vector: &[u8; 2 * LANES],
-    table_of: impl Fn(usize) -> &'t BitsTable,
+fn outcomes<'p>(
+    vectors: &[[u8; 2 * LANES]],
+    v: usize,
+    plan_of: impl Fn(usize) -> &'p Plan,
     refine: &mut Refine,
 ) -> [u16; LANES] {
+    let table_of = |lane| &plan_of(lane).tables[v];
     let (mut random, mut entries) = ([0; LANES], [0; LANES]);
-    for (random, bytes) in random.iter_mut().zip(vector.as_chunks::<2>().0) {
+    for (random, bytes) in random.iter_mut().zip(vectors[v].as_chunks::<2>().0) {
         *random = u16::from_le_bytes(*bytes);
     }
     for lane in 0..LANES {
