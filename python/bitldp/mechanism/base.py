@@ -113,7 +113,6 @@ class Mechanism(metaclass=_Hinting):
     _no_letters: ClassVar[str] = "the mean of its reports does not tell the input"
 
     _lasting: ClassVar[str] = ""  # module and name that the class had at first, where it may have moved
-    _fingerprint_version: ClassVar[int] = 1  # raised where reports of the same parameters no longer add up
 
     # Derived of the parameters while the mechanism is built.
     _guarantee: Guarantee = field(init=False, repr=False, compare=False)
@@ -178,6 +177,11 @@ class Mechanism(metaclass=_Hinting):
     def parameters(self) -> Mapping[str, Any]:
         """The parameters by name, in the order of the constructor."""
         return {each.name: getattr(self, each.name) for each in fields(self) if each.init}
+
+    @property
+    def _fingerprint_version(self) -> int:
+        """Version, raised where reports of the same parameters no longer add up with those of before."""
+        return 1
 
     def fingerprint(self) -> dict[str, Any]:
         """Return name and parameters as JSON values; arrays as a digest, functions by name.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,7 +51,10 @@ class Additive(Ball):
     _mu: float = field(init=False, repr=False, compare=False)
     _bias: float = field(init=False, repr=False, compare=False)
 
-    _fingerprint_version: ClassVar[int] = 2  # 1: the grid and the noise of a bound by the slope alone
+    @property
+    def _fingerprint_version(self) -> int:
+        """2: before, grid and noise were of a bound by the slope alone."""
+        return 2
 
     def _build(self) -> None:
         if self.delta == 0.0:

@@ -79,6 +79,11 @@ class SignSGD(Ball):
     _sigma: float = field(init=False, repr=False, compare=False)
     _no_mean: ClassVar[str] = "the mean of a sign is not linear in the number; use majority"
 
+    @property
+    def _fingerprint_version(self) -> int:
+        """2 of a calibrated one: before, another law kept the bound of the ball's diameter."""
+        return 2 if self.calibration == "exact" else 1
+
     def _build(self) -> None:
         if self.calibration == "paper":
             if self.delta == 0.0:

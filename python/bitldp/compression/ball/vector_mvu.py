@@ -158,6 +158,16 @@ class VectorMVU(Designed, Ball):
     limit: Annotated[float | None, optional(checks.positive)] = None
     positive: Flag = False
 
+    @property
+    def _fingerprint_version(self) -> int:
+        """2 of one bit: before, another law kept the bound of the ball's diameter."""
+        return 2 if self._one_bit else 1
+
+    @property
+    def _one_bit(self) -> bool:
+        """True for one bit without bias, which is randomized response."""
+        return self.output_bits == 1 and self.dither == "unbiased"
+
     def _build(self) -> None:
         if self.limit is not None and self.limit > self.radius:
             raise ValueError(f"limit: must be at most the radius, {self.radius}, got {self.limit}")
@@ -194,7 +204,7 @@ class VectorMVU(Designed, Ball):
 
     def _fit(self, power: int) -> None:
         """Build the mechanism from the largest design that was found to keep the budget."""
-        single = self.output_bits == 1 and self.dither == "unbiased"
+        single = self._one_bit
         trial = self._response_epsilon(power) if single else self._metric_epsilon(power)
         enough = _SPENT if single else _SOLVED
         tries: list[_Try] = []
@@ -217,7 +227,7 @@ class VectorMVU(Designed, Ball):
 
     def _with(self, budget: float, power: int) -> None:
         """Build the mechanism from the design of an epsilon from one end of the interval to the other."""
-        single = self.output_bits == 1 and self.dither == "unbiased"
+        single = self._one_bit
         # one bit without bias is randomized response under any metric
         design = load_or_solve(self.input_bits, self.output_bits, budget, metric=None if single else 1.0)
         self._adopt(tabled(design), power)
