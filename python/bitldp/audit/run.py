@@ -47,7 +47,7 @@ def _parts(reports: Any) -> tuple[NDArray[Any], ...]:
 
 
 class ReportSource:
-    """ReportSource of an audit's reports.
+    """Source of the reports of an audit.
 
     Parameters
     ----------
