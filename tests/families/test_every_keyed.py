@@ -141,6 +141,7 @@ def whole_record(mechanism: Any) -> bool:
 
 
 @EVERY
+@pytest.mark.slow
 def test_the_key_is_shown_nowhere(name: str) -> None:
     """No repr, pickle or error of what a keyed call touches has it; a second use of an id is refused."""
     mechanism = example(name)

@@ -71,6 +71,7 @@ def test_the_families_export_every_mechanism_of_the_package() -> None:
 
 
 @EVERY
+@pytest.mark.slow
 def test_it_is_accounted(name: str) -> None:
     mechanism = example(name)
     guarantee = mechanism.guarantee

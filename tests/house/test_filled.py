@@ -23,6 +23,7 @@ def numbers() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 def test_the_documents_say_what_was_measured(numbers: ModuleType) -> None:
     assert numbers.main(["--check"]) == 0
 

@@ -94,6 +94,7 @@ def test_good_names_are_known(vocabulary: Vocabulary) -> None:
         "a → b",
     ],
 )
+@pytest.mark.slow
 def test_a_planted_name_is_found(code: str, vocabulary: Vocabulary) -> None:
     assert unknown(f"{GOOD}\n`{code}`\n", ROOT, vocabulary) == [code]
 

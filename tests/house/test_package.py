@@ -101,6 +101,7 @@ def test_what_is_listed_is_public() -> None:
 
 
 @pytest.mark.parametrize("first", ["", ".candidates", ".recommend"])
+@pytest.mark.slow
 def test_a_folder_does_not_hide_a_function_of_its_name(first: str) -> None:
     program = (
         f"import bitldp.recommend{first}\nfrom bitldp import recommend\nprint(recommend is bitldp.recommend)"

@@ -92,6 +92,7 @@ def test_every_mechanism(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in entries().values() if "reals" in entry.takes])
+@pytest.mark.slow
 def test_errors_of_numbers(name: str) -> None:
     delta = ("--delta", 1e-6) if name == "gaussian" else ()
     arguments = (name, "--epsilon", 2, "--low", 0, "--high", 4, "--users", 900, *delta)
@@ -368,6 +369,7 @@ def test_a_narrow_terminal_cuts_no_figure_and_no_mark(width: int) -> None:
 
 
 @pytest.mark.parametrize("width", [30, 80, 150])
+@pytest.mark.slow
 def test_claims_that_fail_say_so_on_any_terminal(width: int) -> None:
     console = Console(file=io.StringIO(), width=width)
     print_claims(console)

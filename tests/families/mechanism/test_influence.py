@@ -123,6 +123,7 @@ def sets(apart: NDArray[np.float64]) -> float:
 
 
 @pytest.mark.parametrize("name", [name for name in ONE_BY_ONE if name not in {"BitRand", *BOUNDED}])
+@pytest.mark.slow
 def test_no_report_moves_an_entry_further_and_one_moves_it_as_far(name: str) -> None:
     mechanism = EVERY[name].make()
     (reach,) = mechanism._reach()

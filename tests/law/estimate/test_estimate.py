@@ -12,6 +12,7 @@ def made(value, stderr, **more):
     return Estimate(np.asarray(value, float), np.asarray(stderr, float), more.pop("n", 100), **more)
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_as_often_as_they_say():
     """800 estimates of n = 2,000: coverage of the 95 % and the 50 % interval within 5 standard deviations."""
     mechanism, truth = bitldp.GRR(3, epsilon=1.0), np.repeat([0, 1, 1, 2], 500)

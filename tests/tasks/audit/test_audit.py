@@ -65,6 +65,7 @@ def test_extreme_budgets_pass(mechanism):
     ],
     ids=repr,
 )
+@pytest.mark.slow
 def test_bounds_are_near_the_exact_epsilon(mechanism, share):
     """The worst pair and event were found; n = 100,000."""
     result = audit(mechanism, rng=5)

@@ -235,6 +235,7 @@ UNBIASED = {
 
 
 @pytest.mark.parametrize("name", UNBIASED)
+@pytest.mark.slow
 def test_the_mean_of_what_leaves_is_the_metric(name):
     """Of n = 3,000 reports, five standard errors about the mean: alpha below 1e-6 for each mechanism."""
     mechanism, n = UNBIASED[name], 3000

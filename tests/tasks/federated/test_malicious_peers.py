@@ -75,6 +75,7 @@ LIES = {
 
 
 @pytest.mark.parametrize("lie", LIES)
+@pytest.mark.slow
 def test_an_evaluation_counts_what_its_mechanism_releases_and_nothing_else(lie: str) -> None:
     def lying(reply, _):
         if kind_of(reply) == "evaluate":

@@ -44,6 +44,7 @@ def reply(node: int, report: bytes) -> Message:
 
 
 @pytest.mark.parametrize("name", CODECS)
+@pytest.mark.slow
 def test_the_estimate_is_that_of_messages_to_the_bit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bitldp.federated.simulation._BLOCK", 256 * SIZE)  # several blocks, the last shorter
     codec, x = CODECS[name], updates(CODECS[name])

@@ -84,6 +84,7 @@ def test_frequencies(epsilon):
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.slow
 def test_no_number_of_categories_is_over_the_closed_form(epsilon):
     """Every k to 2048: the size of subsets that is searched for is the best; some k: designs within 1 %."""
     for k in range(2, 2049):

@@ -73,6 +73,7 @@ def test_what_is_best():
     assert type(recommend("point", epsilon=1.0, candidates=400).mechanism) is bitldp.BRR
 
 
+@pytest.mark.slow
 def test_whole_records_win_where_there_is_much_to_spend():
     assert type(recommend("mean", epsilon=8.0, features=256).mechanism) is bitldp.HypercubePrivUnit
     names = [row.name for row in recommend("mean", epsilon=1.0).rows]
@@ -302,6 +303,7 @@ def test_bad_parameters(arguments, options, message):
 
 
 @pytest.mark.parametrize(("epsilon", "kind"), [(4.0, bitldp.SampledSigns), (8.0, bitldp.HypercubePrivUnit)])
+@pytest.mark.slow
 def test_records_of_many_numbers_are_released_as_a_whole(epsilon, kind):
     """Releases of whole records are far ahead of those of single numbers at larger budgets."""
     advice = recommend("mean", epsilon=epsilon, features=768)
