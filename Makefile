@@ -25,7 +25,7 @@ demo: .venv/demo ## perturb real data, train on it, print the table, save the pl
 test: ## everything that must pass: the checks of both languages side by side, on all cores
 	+$(MAKE) --jobs $(CORES) lint rust-test python-test
 
-quick: $(if $(wildcard .venv/dev),,.venv/dev) ## what an edit may have broken, in less than a minute: SINCE=main for a branch; `make test` has the last word
+quick: $(if $(wildcard .venv/dev),,.venv/dev) ## what an edit may have broken, in about a minute: SINCE=main for a branch; `make test` has the last word
 	$(BIN)/python tests/quick.py $(SINCE)
 
 lint: lint-rust lint-python

@@ -1,4 +1,4 @@
-"""What an edit may have broken, in less than a minute: lint of what changed, and the tests that are quick.
+"""What an edit may have broken, in about a minute: lint of what changed, and the tests that are quick.
 
     make quick              # since the last commit
     make quick SINCE=main   # since the branch began
