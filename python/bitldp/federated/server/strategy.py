@@ -8,7 +8,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
@@ -27,6 +27,38 @@ from bitldp.mechanism.base import Mechanism
 __all__ = ["DecodingStrategy", "RoundFailedError"]
 
 log = logging.getLogger("bitldp.federated")
+
+
+class _Arrivals(NamedTuple):
+    """Replies of a round, sorted.
+
+    Attributes
+    ----------
+    answers : list of (Message, bool)
+        Replies without an error, and whether each is the first one of a client that was asked.
+    failed, missing : int
+        Replies with an error, and clients that did not reply.
+    """
+
+    answers: list[tuple[Message, bool]]
+    failed: int
+    missing: int
+
+    @classmethod
+    def of(cls, asked: set[int], replies: Iterable[Message]) -> _Arrivals:
+        """Sort the replies of the clients that were asked, and of others."""
+        waiting, failed = set(asked), 0
+        answers: list[tuple[Message, bool]] = []
+        for reply in replies:
+            node = reply.metadata.src_node_id
+            expected = node in waiting
+            waiting.discard(node)
+            if reply.has_error():
+                failed += 1
+                log.info("client %d sent no report: error %d", node, reply.error.code)
+            else:
+                answers.append((reply, expected))
+        return cls(answers, failed, len(waiting))
 
 
 class RoundFailedError(RuntimeError):
@@ -186,18 +218,11 @@ class DecodingStrategy(FedAvg):
 
     def _collect(self, plan: UpdatePlan, replies: Iterable[Message]) -> tuple[ReportMean, dict[str, int]]:
         """Decode and average what came; count what did not, and why."""
-        waiting = set(self._asked)
+        came = _Arrivals.of(self._asked, replies)
         rejected: Counter[str] = Counter()
-        failed = size = 0
+        size = 0
         result: list[tuple[bytes, bytes, float]] = []
-        for reply in replies:
-            node = reply.metadata.src_node_id
-            expected = node in waiting
-            waiting.discard(node)
-            if reply.has_error():
-                failed += 1
-                log.info("client %d sent no report: error %d", node, reply.error.code)
-                continue
+        for reply, expected in came.answers:
             try:
                 if not expected:
                     raise WireError("unexpected", "report: of a client that was not asked, or a second one")
@@ -206,7 +231,7 @@ class DecodingStrategy(FedAvg):
                 result.append((hashlib.sha256(data).digest(), data, self._weight(data, reply)))
             except WireError as error:
                 rejected[error.reason] += 1
-                log.warning("client %d: %s", node, error)
+                log.warning("client %d: %s", reply.metadata.src_node_id, error)
         mean = ReportMean(plan.header.coordinates)
         for _, data, weight in sorted(result):
             try:
@@ -214,7 +239,7 @@ class DecodingStrategy(FedAvg):
             except WireError as error:
                 rejected[error.reason] += 1
                 log.warning("a client's %s", error)
-        counts = {"failed": failed, "missing": len(waiting), "rejected": sum(rejected.values())}
+        counts = {"failed": came.failed, "missing": came.missing, "rejected": sum(rejected.values())}
         counts |= {f"rejected-{reason}": count for reason, count in sorted(rejected.items())}
         return mean, counts | {"bytes-up": size}
 
@@ -248,24 +273,18 @@ class DecodingStrategy(FedAvg):
         """Average the released metrics, and count what did not come, and what is no release."""
         if not self._judges:
             return None
-        waiting, rejected, failed = set(self._judges), 0, 0
+        came, rejected = _Arrivals.of(self._judges, replies), 0
         rows: list[dict[str, float]] = []
-        for reply in replies:
-            node = reply.metadata.src_node_id
-            expected = node in waiting
-            waiting.discard(node)
-            if reply.has_error():
-                failed += 1
-                log.info("client %d sent no metrics: error %d", node, reply.error.code)
-                continue
+        for reply, expected in came.answers:
             released = None if not expected or self._evaluation is None else self._evaluation.read(reply)
             if released is None:
                 rejected += 1
+                node = reply.metadata.src_node_id
                 log.warning("client %d: its evaluation holds something else than released metrics", node)
             else:
                 rows.append(released)
         metrics: dict[str, Any] = {"clients": len(self._judges), "reports": len(rows)}
-        metrics |= {"failed": failed, "missing": len(waiting), "rejected": rejected}
+        metrics |= {"failed": came.failed, "missing": came.missing, "rejected": rejected}
         for name in rows[0] if rows else ():
             values = np.array([row[name] for row in rows])
             metrics[name] = math.fsum(values) / len(values)
