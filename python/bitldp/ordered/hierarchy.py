@@ -29,6 +29,7 @@ from bitldp.ordered.ranges import (
     sets_law,
     spread_of,
     typical_ends,
+    typical_spread,
 )
 from bitldp.release.base import Call
 
@@ -255,7 +256,7 @@ class Hierarchy(Attributes):
 
     def _typical(self) -> NDArray[np.float64]:
         """Return the variances of ranges between ends that are spread evenly over the values."""
-        return self.range_variance(*typical_ends(self.categories))
+        return typical_spread(self._check_informative(), self._laws)
 
     def _mean_of(self, parts: Sequence[Any], scale: float) -> float:
         return float(self._typical().mean())

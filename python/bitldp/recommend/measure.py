@@ -135,7 +135,7 @@ def node_law(mechanism: Any) -> NodeLaw:
 def range_spread(mechanism: Any) -> NDArray[np.float64]:
     """Return n times the variance of the shares of typical ranges, all values being as frequent."""
     if isinstance(mechanism, Hierarchy):
-        return mechanism.range_variance(*typical_ends(mechanism.categories))
+        return mechanism._typical()
     law, size = node_law(mechanism), mechanism.categories
     shares = np.full(size, 1.0 / size)
     return np.concatenate([law.variance(each, shares) for each in inside(*typical_ends(size), size)])
