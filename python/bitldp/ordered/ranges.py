@@ -200,6 +200,11 @@ class NodeLaw(NamedTuple):
         one, met = weights.sum(axis=-1), weights @ shares
         return np.maximum(self._joint(one, one, met, met, squares.sum(axis=-1), squares @ shares), 0.0)
 
+    def of_counts(self, counts: NDArray[Any], size: int) -> NDArray[np.float64]:
+        """Return the variance of a report's indicators of so many of `size` nodes, all being as frequent."""
+        one, met = counts.astype(np.float64), counts / size
+        return np.maximum(self._joint(one, one, met, met, one, met), 0.0)
+
     def covariance(self, weights: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the covariances of such sums, shape (m, m): the form whose diagonal `variance` is."""
         one, met = weights.sum(axis=-1), weights @ shares

@@ -39,16 +39,32 @@ from bitldp.record.mixed import MixedRecord
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
 
-__all__ = ["REGISTRY", "Maker"]
+__all__ = ["NOTES", "REGISTRY", "LeftOutError", "Maker"]
 
 
 Kind = Callable[..., Mechanism]
 Maker = Callable[[Question], Mechanism]
 
+
+class LeftOutError(ValueError):
+    """A candidate fits the task and is left out: it takes long, or more than a report may.
+
+    Parameters
+    ----------
+    message : str
+        Why.
+    mechanism : Mechanism, optional
+        What is left out, where it was built: what it would have is said.
+    """
+
+    def __init__(self, message: str, mechanism: Mechanism | None = None) -> None:
+        super().__init__(message)
+        self.mechanism = mechanism
+
+
 _CELLS = 256  # of a tree over the cells of an interval
 _QUICK, _USUAL = 1 << 16, (2, 4, 8)  # values and branchings whose errors are found at once
-_MOST_FLAT = 4096  # values whose shares are added up one by one
-_MOST_LISTED = 1_000_000  # words that a server counts one by one
+_MOST_LISTED, _MOST_LISTABLE = 1_000_000, 1 << 24  # words that a server counts one by one, and could
 _SECONDS = 8  # bits of a step: a search among a million records takes seconds; each more doubles it
 
 
@@ -64,7 +80,7 @@ def _tree(branching: int) -> Maker:
         if size < branching > 2:
             raise ValueError(f"has {branching} children a node, more than there are values")
         if size > _QUICK and branching not in _USUAL and not s.thorough:
-            raise ValueError("takes seconds to measure; thorough=True compares it, too")
+            raise LeftOutError("takes seconds to measure; thorough=True compares it, too")
         return Hierarchy(size, epsilon=s.epsilon, branching=branching)
 
     return make
@@ -76,13 +92,7 @@ def _bins(count: int) -> Maker:
 
 def _flat(kind: Kind) -> Maker:
     """Return the maker of an oracle for every value, whose shares are added up."""
-
-    def make(s: Question) -> Mechanism:
-        if s.size > _MOST_FLAT:
-            raise ValueError(f"is for at most {_MOST_FLAT} values: a range's errors add up")
-        return kind(s.size, epsilon=s.epsilon)
-
-    return make
+    return lambda s: kind(s.size, epsilon=s.epsilon)
 
 
 def _biased(s: Question) -> Mechanism:
@@ -91,9 +101,10 @@ def _biased(s: Question) -> Mechanism:
 
 def _words(step: int) -> Maker:
     def make(s: Question) -> Mechanism:
+        result = HeavyHitters(epsilon=s.epsilon, bits=(s.size - 1).bit_length(), step=step)
         if step > _SECONDS and not s.thorough:
-            raise ValueError("the server searches for minutes; thorough=True compares it, too")
-        return HeavyHitters(epsilon=s.epsilon, bits=(s.size - 1).bit_length(), step=step)
+            raise LeftOutError("the server searches for minutes; thorough=True compares it, too", result)
+        return result
 
     return make
 
@@ -102,14 +113,17 @@ def _listed(kind: Kind) -> Maker:
     """Return the maker of an oracle for words that can still be listed."""
 
     def make(s: Question) -> Mechanism:
-        if s.size > _MOST_LISTED:
+        if s.size > _MOST_LISTABLE:
             raise ValueError(f"is for at most {_MOST_LISTED:,} words: the server lists them all")
-        return kind(s.size, epsilon=s.epsilon)
+        result = kind(s.size, epsilon=s.epsilon)
+        if s.size > _MOST_LISTED and not s.thorough:
+            raise LeftOutError("the server lists all words, for seconds; thorough=True compares it", result)
+        return result
 
     return make
 
 
-_DESIGNED = 300  # candidates whose least loss is found while one waits
+_DESIGNED = 150  # candidates whose least loss is found while one waits
 
 
 def _numeric(kind: Kind, spend: str, **options: Any) -> Maker:
@@ -148,7 +162,7 @@ def _mvu(spend: str, input_bits: int, output_bits: int) -> Maker:
         if output_bits > 3 and each < 1.0:
             raise ValueError("with less than 1 to spend on a number, 3 bits are as good as 5")
         if not (s.thorough or at_hand(input_bits, output_bits, each)):
-            raise ValueError("takes seconds to design; thorough=True compares it, too")
+            raise LeftOutError("takes seconds to design; thorough=True compares it, too")
         return _numeric(MVU, spend, input_bits=input_bits, output_bits=output_bits)(s)
 
     return make
@@ -167,8 +181,8 @@ def _candidate(kind: Kind, **options: Any) -> Maker:
 
 
 def _optimal(s: Question) -> Mechanism:
-    if len(checked_candidates(s.candidates, None, None)[2]) > _DESIGNED:
-        raise ValueError(f"compared for at most {_DESIGNED} candidates: more take seconds to design")
+    if len(checked_candidates(s.candidates, None, None)[2]) > _DESIGNED and not s.thorough:
+        raise LeftOutError(f"more than {_DESIGNED} candidates take seconds to design; thorough=True does it")
     return _candidate(OptimalUtility)(s)
 
 
@@ -221,6 +235,17 @@ def _warner(s: Question) -> Mechanism:
     return WarnerRR(epsilon=s.epsilon)
 
 
+def _yes_no(kind: Kind) -> Maker:
+    """Return the maker of a release of yes and no as the numbers 1 and 0, all of a record together."""
+
+    def make(s: Question) -> Mechanism:
+        if s.numbers or set(s.sizes) != {2} or len(s.sizes) < 2:
+            raise ValueError("is for several answers of two categories each")
+        return kind(len(s.sizes), epsilon=s.epsilon, interval=(0.0, 1.0))
+
+    return make
+
+
 def _ball(kind: Kind, *norms: str, **options: Any) -> Maker:
     """Return the maker of a mechanism of vectors of the unit ball of some norms."""
 
@@ -242,6 +267,13 @@ _KINDS: tuple[tuple[str, Any, dict[str, Any]], ...] = (
     ("BitBudgets", BitBudgets, {}),
     ("MinimaxVariance", MinimaxVariance, {}),
 )
+
+_YES_NO = tuple((f"{kind.__name__}, yes or no", _yes_no(kind)) for kind in (HypercubePrivUnit, SampledSigns))
+
+NOTES: Mapping[str, str] = {
+    name: "of answers 0 and 1 as numbers, whose means are the shares of 1" for name, _ in _YES_NO
+}
+"""How a candidate is used, where its class does not say it."""
 
 REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
     "mean": (
@@ -273,12 +305,14 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
         ("best oracle, sample", _attributes("sample")),
         ("best oracle, split", _attributes("split")),
         ("GRR, split", _grr_split),
+        *_YES_NO,
         ("WarnerRR", _warner),
     ),
     "record": (
         ("best oracle, sample", _attributes("sample")),
         ("best oracle, split", _attributes("split")),
         *((f"{name}, sample", _attributes("sample", name)) for name in ORACLES),
+        *_YES_NO,
     ),
     "point": (
         ("OptimalUtility", _optimal),
@@ -304,6 +338,6 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
     ),
     "top": (
         *((f"HeavyHitters, steps of {each} bits", _words(each)) for each in (4, 6, 8, 10, 12)),
-        *((f"{name}, all words", _listed(kind)) for name, kind in ORACLES.items()),
+        *((f"{name}, all words", _listed(kind)) for name, kind in (*ORACLES.items(), ("OLH", OLH))),
     ),
 }  # fmt: skip

@@ -16,17 +16,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitldp._core import Matrix
+from bitldp._core import Matrix
 from bitldp.categorical.blocks import BlockDesign
+from bitldp.categorical.hashing import OLH
 from bitldp.categorical.responses import GRR
 from bitldp.categorical.subset import SubsetSelection
+from bitldp.categorical.unary import UnaryEncoding
+from bitldp.categorical.unary import UnaryEncoding
 from bitldp.letters.directions import least_spread
 from bitldp.ordered.hierarchy import Hierarchy
-from bitldp.ordered.ranges import NodeLaw, inside, sets_law, typical_ends
+from bitldp.ordered.ranges import NodeLaw, sets_law, typical_ends
 from bitldp.ordered.square_wave import SquareWave
 
 __all__ = [
     "MEASURES",
     "SHAPES",
+    "Measured",
     "closed_form",
     "distances",
     "influence",
@@ -128,7 +134,9 @@ def node_law(mechanism: Any) -> NodeLaw:
     if isinstance(mechanism, GRR):
         p = 1.0 / (1.0 + (size - 1) * math.exp(-mechanism.guarantee.record))
         return sets_law(p, (1.0 - p) / (size - 1), size, 1)
-    p, q = mechanism.probabilities()  # of independent bits
+    if not isinstance(mechanism, (UnaryEncoding, OLH)):
+        raise ValueError(f"{type(mechanism).__name__}: how its reports count for two categories is not known")
+    p, q = mechanism.probabilities()  # of independent bits, or as good as that: a hash function is drawn for each record
     return NodeLaw(p, q, p * q, q * q)
 
 
@@ -136,9 +144,8 @@ def range_spread(mechanism: Any) -> NDArray[np.float64]:
     """Return n times the variance of the shares of typical ranges, all values being as frequent."""
     if isinstance(mechanism, Hierarchy):
         return mechanism._typical()
-    law, size = node_law(mechanism), mechanism.categories
-    shares = np.full(size, 1.0 / size)
-    return np.concatenate([law.variance(each, shares) for each in inside(*typical_ends(size), size)])
+    starts, stops = typical_ends(mechanism.categories)
+    return node_law(mechanism).of_counts(stops - starts, mechanism.categories)
 
 
 MEASURES: Mapping[str, str] = MappingProxyType(
@@ -156,7 +163,11 @@ MEASURES: Mapping[str, str] = MappingProxyType(
 )
 
 
-def measured(task: str, mechanism: Any, norm: str = "", users: int = 0) -> tuple[float, float]:
+Measured = tuple[float, float]
+"""Mean and worst of a task's measure."""
+
+
+def measured(task: str, mechanism: Any, norm: str = "", users: int = 0) -> Measured:
     """Return mean and worst of the task's measure.
 
     Parameters
@@ -178,6 +189,9 @@ def measured(task: str, mechanism: Any, norm: str = "", users: int = 0) -> tuple
         return wrong, wrong
     if task == "point":
         return mechanism.expected_error(), mechanism.worst_error()
+    if task in ("frequency", "record") and mechanism._takes == "reals":  # answers as numbers 0 and 1
+        spread = mechanism.variance(np.array([0.0, 1.0]))
+        return float(spread.mean()), float(spread.max())
     if task == "vector" and norm != "linf":
         return _vectors(mechanism, 1.0 if norm == "l1" else 2.0)
     count = mechanism.columns if task == "vector" else 1
@@ -197,6 +211,8 @@ def influence(task: str, mechanism: Any, liars: float) -> float:
     """
     if not liars:
         return 0.0
+    if isinstance(mechanism, Matrix):
+        raise ValueError("how far liars move the decode of a table is not bounded")
     sets = task == "range" and not isinstance(mechanism, Hierarchy)
     return float(mechanism.influence(liars, total=sets))
 

@@ -28,7 +28,7 @@ _USED = {
     "vector": ("features", "norm"),
     "frequency": ("features", "categories"),
     "record": ("features", "categories", "interval"),
-    "point": ("features", "candidates", "metric"),
+    "point": ("features", "candidates", "metric", "thorough"),
     "label": ("categories",),
     "distribution": ("interval", "users"),
     "range": ("size", "thorough"),

@@ -54,7 +54,8 @@ def test_rows(case):
         assert 0.0 < row.mean <= row.worst * (1 + 1e-9)
         assert row.why
     text = str(advice)
-    assert len(text.splitlines()) == len(advice.rows) + 2
+    assert len(text.splitlines()) == len(advice.rows) + 4
+    assert text.splitlines()[:2] == [advice.answer, advice.proof]
     assert all(row.name in text for row in advice.rows)
     table = advice._repr_html_()
     assert table.count("<tr>") == len(advice.rows) + 1
@@ -162,7 +163,7 @@ def test_bits_are_a_limit():
 
 
 def test_the_reason_says_what_was_given_up():
-    advice = recommend("frequency", epsilon=2.0, categories=65536)
+    advice = recommend("frequency", epsilon=2.0, categories=65536, bits=65536)
     first, second, *_ = advice.rows
     above = f"{100.0 * (first.mean / second.mean - 1.0):.3g} % above the least mean"
     assert first.why == f"{above}, in 17 bits for 65,536 of OUE"
@@ -204,7 +205,7 @@ USED = {
     "vector": {"features", "norm"},
     "frequency": {"features", "categories"},
     "record": {"features", "categories", "interval"},
-    "point": {"features", "candidates", "metric"},
+    "point": {"features", "candidates", "metric", "thorough"},
     "label": {"categories"},
 }
 NEEDED = {
@@ -226,6 +227,9 @@ def test_no_argument_is_ignored(task, name):
     if name not in USED[task]:
         with pytest.raises(ValueError, match=f"^{name}: has no effect on task '{task}'"):
             recommend(task, epsilon=2.0, **given)
+        return
+    if (task, name) == ("point", "thorough"):  # what is quick is compared without it
+        assert "thorough=True" in str(recommend(task, epsilon=2.0, candidates=200))
         return
     if name == "metric":  # the default; another one makes another table
         given[name] = np.square(np.subtract.outer(np.arange(9.0), np.arange(9.0)))
@@ -256,7 +260,7 @@ def test_what_does_not_fit_is_last_with_its_reason():
     assert math.isnan(rows[-1].mean)
     assert rows[-1].mechanism is None
     rows = recommend("point", epsilon=1.0, candidates=400).rows
-    assert "at most 300" in rows[-1].why
+    assert "more than 150 candidates take seconds" in rows[-1].why
 
 
 def test_without_the_extra(monkeypatch):

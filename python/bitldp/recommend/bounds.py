@@ -1,0 +1,167 @@
+"""Bounds that no epsilon-LDP mechanism of a task is below, and what each is of.
+
+All but the linear program of points rest on one step. Let x be uniform, h a function of mean 0 and E h^2 = 1,
+and H(o) an unbiased estimate of h(x) from a report o. Then E[H E(h|o)] = E h^2 = 1, so that E H^2 is at least
+1/E[E(h|o)^2]. A column v_o = P(o|.) of an epsilon-LDP law is a sum of c (1 + g 1_S), g = e^epsilon - 1, with
+sets S of inputs (Kairouz, Oh and Viswanath, JMLR 2016), and splitting a column adds information. So the sum of
+E[E(h|o)^2] over orthonormal h is at most the largest g^2 |proj 1_S|^2/(1 + g t)^2 of a set S with the share t
+of the inputs, proj being the projection on these h. Between it and the sum of E H^2 is the inequality of the
+arithmetic and the harmonic mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from bitldp.design.optimal import GAP
+from bitldp.letters.directions import least_spread
+from bitldp.points.optimal import OptimalUtility
+from bitldp.recommend.question import Question
+
+__all__ = ["Bound", "bound", "least_false", "least_indicator", "least_of_table"]
+
+_ENUMERATED = 16  # records of categories whose sets are tried one by one
+_SOLVED = 300  # candidates whose program is solved as it is
+_ROUNDING = 1e-6  # relative: what the solver of the linear program resolves
+_NODES = 1e-3  # relative: what the best of so many angles may miss; .00033 at most for 2 to 2^24 coordinates
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A number that no mechanism of some kind is below.
+
+    Attributes
+    ----------
+    value : float
+        The least mean of `Recommendation.measure` that there could be; the worst is at least that.
+    of : str
+        The mechanisms that it is about.
+    scope : str
+        The inputs that the mean is over.
+    source : str
+        The theorem, or the program.
+    """
+
+    value: float
+    of: str
+    scope: str
+    source: str
+
+    def within(self, cost: float) -> str:
+        """Return how far above it a cost is at most, as a phrase; rounded up."""
+        above = max(0.0, cost / self.value - 1.0) if self.value > 0.0 else math.inf
+        if not math.isfinite(above):
+            return f"the bound of {self.of}, {self.value:.3g}, says nothing here"
+        if above >= 1.0:
+            return f"proven at most {_up(1.0 + above):,.6g} times the least of {self.of}"
+        return f"proven within {_up(max(100.0 * above, 1e-3)):g} % of {self.of}"
+
+
+def _up(value: float) -> float:
+    """Return a number rounded up to two digits."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return float(f"{math.ceil(value / unit - 1e-9) * unit:.6g}")
+
+
+_UNBIASED = "every unbiased epsilon-LDP mechanism"
+
+
+def bound(task: str, question: Question, mechanisms: Sequence[Any] = ()) -> Bound | None:
+    """Return what is known to bound all mechanisms of a task; None where nothing is known.
+
+    Parameters
+    ----------
+    task : str
+        The task.
+    question : Question
+        What was asked.
+    mechanisms : sequence of Mechanism
+        What was compared; a solved program among them tells its own optimum.
+    """
+    epsilon = question.epsilon
+    if question.liars:
+        return None
+    if task == "vector" and question.norm == "l2":
+        source = "PrivUnit on the sphere: Bhowmick et al. 2018; Asi, Feldman and Talwar, ICML 2022"
+        value = least_spread(question.features, epsilon) * (1.0 - _NODES)
+        return Bound(value, _UNBIASED, "on average over directions", source)
+    if task == "label":
+        source = "k-ary randomized response: Kairouz, Bonawitz and Ramage, ICML 2016"
+        value = least_false(question.sizes[0], epsilon)
+        return Bound(value, "every epsilon-LDP mechanism", "over equally frequent classes", source)
+    if task in ("frequency", "top") and len(question.sizes) <= 1:
+        source = "subset selection: Ye and Barg, IEEE Trans. Inf. Theory 2018"
+        size = question.size if task == "top" else question.sizes[0]
+        scope = f"over equally frequent {'words, all of them' if task == 'top' else 'categories'}"
+        return Bound(least_indicator(size, epsilon), _UNBIASED, scope, source)
+    if task in ("frequency", "record") and not question.numbers:
+        alike = len(set(question.sizes)) == 1 and math.prod(question.sizes) <= _ENUMERATED
+        if alike:
+            value = least_of_table(question.sizes[0], len(question.sizes), epsilon)
+            return Bound(value, _UNBIASED, "over equally frequent records", "all sets of records, one by one")
+    if task == "point" and question.features == 1:
+        for each in mechanisms:
+            if isinstance(each, OptimalUtility):
+                value = each.expected_error() * (
+                    1.0 - _ROUNDING - (GAP if len(each.points) > _SOLVED else 0.0)
+                )
+                return Bound(value, "every epsilon-LDP mechanism", "over equally frequent candidates",
+                             "the linear program itself")  # fmt: skip
+    return None
+
+
+def _growth(epsilon: float) -> float:
+    return math.expm1(min(epsilon, 300.0))
+
+
+def least_false(size: int, epsilon: float) -> float:
+    """Return the least chance that a reported class is false, on average over the classes.
+
+    Of any law, 1 >= P(x|x) + e^-epsilon sum of P(y|y) over the others; summed over x, the mean of P(x|x) is at
+    most e^epsilon/(e^epsilon + k - 1).
+    """
+    rest = (size - 1) * math.exp(-epsilon)
+    return rest / (1.0 + rest)
+
+
+def least_indicator(size: int, epsilon: float) -> float:
+    """Return the least variance of a record's unbiased indicator, averaged over categories and inputs.
+
+    The projection of a set on all functions of mean 0 has the square t (1 - t); (1 + g t)^2/(t (1 - t)) is
+    least at t = 1/(e^epsilon + 1), and falls toward it from either side.
+    """
+    growth = _growth(epsilon)
+    near = size / (growth + 2.0)
+    widths = {min(size - 1.0, max(1.0, each)) for each in (math.floor(near), math.floor(near) + 1.0)}
+    share = min(((1.0 + growth * w / size) ** 2 / (w / size * (1.0 - w / size))) for w in widths)
+    return _per_category(size, 1, share / growth / growth)
+
+
+def _per_category(size: int, attributes: int, inverse: float) -> float:
+    """Return the variance of an indicator, where 1/`inverse` is the largest g^2 |proj 1_S|^2/(1 + g t)^2.
+
+    Indicators without their mean, 1/k, are k^-1/2 times orthonormal functions, k - 1 an attribute.
+    """
+    return (size - 1) / size**2 * (attributes * (size - 1) * inverse - 1.0)
+
+
+@lru_cache(maxsize=64)
+def least_of_table(size: int, attributes: int, epsilon: float) -> float:
+    """Return the same for several attributes of one size, from all sets of at most 16 records."""
+    records = size**attributes
+    growth = _growth(epsilon)
+    places = np.arange(records)
+    digits = places[:, None] // size ** np.arange(attributes) % size
+    belongs = (digits[:, :, None] == np.arange(size)).reshape(records, -1).astype(np.float64)
+    sets = (np.arange(1, 1 << records)[:, None] >> places & 1).astype(np.float64)
+    share = sets.mean(axis=1)
+    parts = sets @ belongs / records - share[:, None] / size
+    squares = size * np.square(parts).sum(axis=1)
+    best = float(np.max(squares / np.square(1.0 + growth * share)))
+    return _per_category(size, attributes, 1.0 / (growth * growth * best))
