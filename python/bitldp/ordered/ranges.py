@@ -208,7 +208,9 @@ class NodeLaw(NamedTuple):
     def covariance(self, weights: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the covariances of such sums, shape (m, m): the form whose diagonal `variance` is."""
         one, met = weights.sum(axis=-1), weights @ shares
-        products, met_twice = weights @ weights.T, (weights * shares) @ weights.T
+        products = weights @ weights.T
+        alike = bool((shares == shares[0]).all())  # but for the last one, where the leaves do not fill a tree
+        met_twice = shares[0] * products if alike else (weights * shares) @ weights.T
         return self._joint(one[:, None], one, met[:, None], met, products, met_twice)
 
     def _joint(self, one: Any, other_one: Any, met: Any, other_met: Any, two: Any, met_twice: Any) -> Any:
@@ -264,11 +266,10 @@ def typical_spread(consistency: Consistency, laws: tuple[NodeLaw, ...]) -> NDArr
     size = consistency.tree.sizes[-1]
     ends = _even_ends(size)
     shares = consistency.tree.levels(np.full(size, 1.0 / size))
-    below = (np.arange(size) < ends[:, None]).astype(np.float64)
-    joint = sum(
-        law.covariance(weights, known) * len(laws)
-        for law, weights, known in zip(laws, consistency.weights(below), shares, strict=True)
-    )
+    below = (np.arange(size) < ends[1:-1, None]).astype(np.float64)  # below the others is nothing, or all
+    joint = np.zeros((len(ends),) * 2)
+    for law, weights, known in zip(laws, consistency.weights(below), shares, strict=True):
+        joint[1:-1, 1:-1] += law.covariance(weights, known) * len(laws)
     own = np.diagonal(joint)
     first, second = np.triu_indices(len(ends), 1)
     result: NDArray[np.float64] = np.maximum(own[first] + own[second] - 2.0 * joint[first, second], 0.0)

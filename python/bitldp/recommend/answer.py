@@ -206,8 +206,8 @@ class Recommendation:
         dict
             ``task``, ``measure``, ``criterion``, ``answer`` and ``proof`` (a line each), ``bound`` (or None),
             and ``rows``, the recommended one first: name, class and parameters of the mechanism (None where
-            it was not compared), epsilon, bits, mean, worst, influence and why; of what was left out ``would``
-            is its row.
+            it was not compared), epsilon, bits, mean, worst, influence and why; of what was left out the row
+            that it ``would`` have.
         """
         result: dict[str, Any] = {
             "task": self.task,

@@ -1,9 +1,9 @@
 """Bounds that no epsilon-LDP mechanism of a task is below, and what each is of.
 
 All but the linear program of points rest on one step. Let x be uniform, h a function of mean 0 and E h^2 = 1,
-and H(o) an unbiased estimate of h(x) from a report o. Then E[H E(h|o)] = E h^2 = 1, so that E H^2 is at least
-1/E[E(h|o)^2]. A column v_o = P(o|.) of an epsilon-LDP law is a sum of c (1 + g 1_S), g = e^epsilon - 1, with
-sets S of inputs (Kairouz, Oh and Viswanath, JMLR 2016), and splitting a column adds information. So the sum of
+and H an unbiased estimate of h(x) from a report o. Then E[H E(h|o)] = E h^2 = 1, so that E H^2 is at least
+1/E[E(h|o)^2]. A column P(o|.) of an epsilon-LDP law is a sum of c (1 + g 1_S), g = e^epsilon - 1, with sets S
+of inputs (Kairouz, Oh and Viswanath, JMLR 2016), and splitting a column adds information. So the sum of
 E[E(h|o)^2] over orthonormal h is at most the largest g^2 |proj 1_S|^2/(1 + g t)^2 of a set S with the share t
 of the inputs, proj being the projection on these h. Between it and the sum of E H^2 is the inequality of the
 arithmetic and the harmonic mean.
@@ -12,7 +12,7 @@ arithmetic and the harmonic mean.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -69,7 +69,8 @@ def _up(value: float) -> float:
     return float(f"{math.ceil(value / unit - 1e-9) * unit:.6g}")
 
 
-_UNBIASED = "every unbiased epsilon-LDP mechanism"
+_UNBIASED, _EVERY = "every unbiased epsilon-LDP mechanism", "every epsilon-LDP mechanism"
+_SUBSETS = "subset selection: Ye and Barg, IEEE Trans. Inf. Theory 2018"
 
 
 def bound(task: str, question: Question, mechanisms: Sequence[Any] = ()) -> Bound | None:
@@ -84,36 +85,59 @@ def bound(task: str, question: Question, mechanisms: Sequence[Any] = ()) -> Boun
     mechanisms : sequence of Mechanism
         What was compared; a solved program among them tells its own optimum.
     """
-    epsilon = question.epsilon
     if question.liars:
         return None
-    if task == "vector" and question.norm == "l2":
-        source = "PrivUnit on the sphere: Bhowmick et al. 2018; Asi, Feldman and Talwar, ICML 2022"
-        value = least_spread(question.features, epsilon) * (1.0 - _NODES)
-        return Bound(value, _UNBIASED, "on average over directions", source)
-    if task == "label":
-        source = "k-ary randomized response: Kairouz, Bonawitz and Ramage, ICML 2016"
-        value = least_false(question.sizes[0], epsilon)
-        return Bound(value, "every epsilon-LDP mechanism", "over equally frequent classes", source)
-    if task in ("frequency", "top") and len(question.sizes) <= 1:
-        source = "subset selection: Ye and Barg, IEEE Trans. Inf. Theory 2018"
-        size = question.size if task == "top" else question.sizes[0]
-        scope = f"over equally frequent {'words, all of them' if task == 'top' else 'categories'}"
-        return Bound(least_indicator(size, epsilon), _UNBIASED, scope, source)
-    if task in ("frequency", "record") and not question.numbers:
-        alike = len(set(question.sizes)) == 1 and math.prod(question.sizes) <= _ENUMERATED
-        if alike:
-            value = least_of_table(question.sizes[0], len(question.sizes), epsilon)
-            return Bound(value, _UNBIASED, "over equally frequent records", "all sets of records, one by one")
-    if task == "point" and question.features == 1:
-        for each in mechanisms:
-            if isinstance(each, OptimalUtility):
-                value = each.expected_error() * (
-                    1.0 - _ROUNDING - (GAP if len(each.points) > _SOLVED else 0.0)
-                )
-                return Bound(value, "every epsilon-LDP mechanism", "over equally frequent candidates",
-                             "the linear program itself")  # fmt: skip
-    return None
+    if task == "point":
+        return _of_points(mechanisms) if question.features == 1 else None
+    known = _KNOWN.get(task)
+    return None if known is None else known(question)
+
+
+def _of_vectors(s: Question) -> Bound | None:
+    if s.norm != "l2":
+        return None
+    source = "PrivUnit on the sphere: Bhowmick et al. 2018; Asi, Feldman and Talwar, ICML 2022"
+    value = least_spread(s.features, s.epsilon) * (1.0 - _NODES)
+    return Bound(value, _UNBIASED, "on average over directions", source)
+
+
+def _of_labels(s: Question) -> Bound:
+    source = "k-ary randomized response: Kairouz, Oh and Viswanath, JMLR 2016"
+    return Bound(least_false(s.sizes[0], s.epsilon), _EVERY, "over equally frequent classes", source)
+
+
+def _of_words(s: Question) -> Bound:
+    return Bound(least_indicator(s.size, s.epsilon), _UNBIASED, "over equally frequent words", _SUBSETS)
+
+
+def _of_categories(s: Question) -> Bound | None:
+    if s.numbers:
+        return None
+    if len(s.sizes) == 1:
+        value = least_indicator(s.sizes[0], s.epsilon)
+        return Bound(value, _UNBIASED, "over equally frequent categories", _SUBSETS)
+    if len(set(s.sizes)) > 1 or math.prod(s.sizes) > _ENUMERATED:
+        return None
+    value = least_of_table(s.sizes[0], len(s.sizes), s.epsilon)
+    return Bound(value, _UNBIASED, "over equally frequent records", "all sets of records, one by one")
+
+
+def _of_points(mechanisms: Sequence[Any]) -> Bound | None:
+    solved = next((each for each in mechanisms if isinstance(each, OptimalUtility)), None)
+    if solved is None:
+        return None
+    slack = _ROUNDING + (GAP if len(solved.points) > _SOLVED else 0.0)
+    value = solved.expected_error() * (1.0 - slack)
+    return Bound(value, _EVERY, "over equally frequent candidates", "the linear program itself")
+
+
+_KNOWN: Mapping[str, Callable[[Question], Bound | None]] = {
+    "vector": _of_vectors,
+    "label": _of_labels,
+    "top": _of_words,
+    "frequency": _of_categories,
+    "record": _of_categories,
+}
 
 
 def _growth(epsilon: float) -> float:
@@ -123,8 +147,8 @@ def _growth(epsilon: float) -> float:
 def least_false(size: int, epsilon: float) -> float:
     """Return the least chance that a reported class is false, on average over the classes.
 
-    Of any law, 1 >= P(x|x) + e^-epsilon sum of P(y|y) over the others; summed over x, the mean of P(x|x) is at
-    most e^epsilon/(e^epsilon + k - 1).
+    Of any law, 1 >= P(x|x) + e^-epsilon times the sum of P(y|y) over the others; summed over x, the mean of
+    P(x|x) is at most e^epsilon/(e^epsilon + k - 1).
     """
     rest = (size - 1) * math.exp(-epsilon)
     return rest / (1.0 + rest)

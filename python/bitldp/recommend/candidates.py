@@ -64,6 +64,7 @@ class LeftOutError(ValueError):
 
 _CELLS = 256  # of a tree over the cells of an interval
 _QUICK, _USUAL = 1 << 16, (2, 4, 8)  # values and branchings whose errors are found at once
+_MOST_FLAT = 4096  # values whose shares are added up one by one
 _MOST_LISTED, _MOST_LISTABLE = 1_000_000, 1 << 24  # words that a server counts one by one, and could
 _SECONDS = 8  # bits of a step: a search among a million records takes seconds; each more doubles it
 
@@ -91,8 +92,17 @@ def _bins(count: int) -> Maker:
 
 
 def _flat(kind: Kind) -> Maker:
-    """Return the maker of an oracle for every value, whose shares are added up."""
-    return lambda s: kind(s.size, epsilon=s.epsilon)
+    """Return the maker of an oracle for every value, whose shares are added up.
+
+    Of many values only the one whose reports are a single value is good at some budget, a large one.
+    """
+
+    def make(s: Question) -> Mechanism:
+        if s.size > _MOST_FLAT and kind is not GRR:
+            raise ValueError(f"is for at most {_MOST_FLAT} values: a range's errors add up")
+        return kind(s.size, epsilon=s.epsilon)
+
+    return make
 
 
 def _biased(s: Question) -> Mechanism:

@@ -36,8 +36,8 @@ def added(extra: Sequence[Extra]) -> list[tuple[str, Callable[[Question], Any]]]
     for position, each in enumerate(extra):
         if not isinstance(each, (Mechanism, Matrix)) and not callable(each):
             raise TypeError(
-                f"extra[{position}]: must be a mechanism, a Matrix, or a function that makes one of epsilon=, "
-                f"not {type(each).__name__}"
+                f"extra[{position}]: must be a mechanism, a Matrix, or a function that makes one of "
+                f"epsilon=, not {type(each).__name__}"
             )
         one = isinstance(each, (Mechanism, Matrix))
         name = type(each).__name__ if one else getattr(each, "__name__", type(each).__name__)

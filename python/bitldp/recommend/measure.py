@@ -17,12 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Matrix
-from bitldp._core import Matrix
 from bitldp.categorical.blocks import BlockDesign
 from bitldp.categorical.hashing import OLH
 from bitldp.categorical.responses import GRR
 from bitldp.categorical.subset import SubsetSelection
-from bitldp.categorical.unary import UnaryEncoding
 from bitldp.categorical.unary import UnaryEncoding
 from bitldp.letters.directions import least_spread
 from bitldp.ordered.hierarchy import Hierarchy
@@ -43,7 +41,8 @@ __all__ = [
 
 
 _GRID = np.linspace(0.0, 1.0, 257)
-_DRAWS = 12
+_DRAWS, _FIRST = 12, 2  # times that counts are drawn, and at first
+_SURE = 0.1  # relative standard error at which no more are
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 Below = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -87,7 +86,7 @@ def distances(mechanism: Any, users: int) -> list[float]:
         Records that the estimate is from.
     """
     if isinstance(mechanism, SquareWave):
-        return [_of_wave(mechanism, below, users) for below in SHAPES.values()]
+        return _of_wave(mechanism, users)
     if isinstance(mechanism, Hierarchy):
         count, places = mechanism.categories, np.rint(_GRID * mechanism.categories).astype(np.int64)
         grid, variances = places / count, mechanism.range_variance(0, places)
@@ -102,12 +101,23 @@ def distances(mechanism: Any, users: int) -> list[float]:
     ]
 
 
-def _of_wave(mechanism: SquareWave, below: Below, users: int) -> float:
+def _of_wave(mechanism: SquareWave, users: int) -> list[float]:
+    """Return the mean distances over drawn counts: two draws of each shape, or twelve where two differ."""
+    found = np.stack([_drawn(mechanism, below, users, _FIRST, 0) for below in SHAPES.values()])
+    error = math.sqrt(float(found.var(axis=1, ddof=1).sum()) / _FIRST)
+    if error > _SURE * float(found.mean(axis=1).sum()):
+        more = [_drawn(mechanism, below, users, _DRAWS - _FIRST, 1) for below in SHAPES.values()]
+        found = np.concatenate([found, np.stack(more)], axis=1)
+    return [float(row.mean()) for row in found]
+
+
+def _drawn(mechanism: SquareWave, below: Below, users: int, draws: int, seed: int) -> NDArray[np.float64]:
+    """Return the distances of estimates from counts that are drawn so many times."""
     middles = (np.arange(mechanism.cells - 1) + 0.5) / (mechanism.cells - 1)  # between points
     edges = np.concatenate([[0.0], middles, [1.0]])
-    result = mechanism.simulate_distribution(np.diff(below(edges)), users, draws=_DRAWS)
-    sums = np.concatenate([np.zeros((_DRAWS, 1)), np.cumsum(result, axis=1)], axis=1)
-    return float(np.mean([_mean(np.abs(np.interp(_GRID, edges, row) - below(_GRID))) for row in sums]))
+    result = mechanism.simulate_distribution(np.diff(below(edges)), users, draws=draws, seed=seed)
+    sums = np.concatenate([np.zeros((draws, 1)), np.cumsum(result, axis=1)], axis=1)
+    return np.array([_mean(np.abs(np.interp(_GRID, edges, row) - below(_GRID))) for row in sums])
 
 
 def _folded(bias: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -136,7 +146,9 @@ def node_law(mechanism: Any) -> NodeLaw:
         return sets_law(p, (1.0 - p) / (size - 1), size, 1)
     if not isinstance(mechanism, (UnaryEncoding, OLH)):
         raise ValueError(f"{type(mechanism).__name__}: how its reports count for two categories is not known")
-    p, q = mechanism.probabilities()  # of independent bits, or as good as that: a hash function is drawn for each record
+    p, q = (
+        mechanism.probabilities()
+    )  # of independent bits, or as good as that: a hash function is drawn for each record
     return NodeLaw(p, q, p * q, q * q)
 
 
