@@ -20,6 +20,7 @@ from bitldp.mechanism.described import spreads
 from bitldp.mechanism.law import Experiment, Pair
 from bitldp.mechanism.parameters import Budget, FieldId, at_least, whole
 from bitldp.ordered.ranges import (
+    MOST_LEAVES,
     Consistency,
     NodeLaw,
     RangeAccumulator,
@@ -312,7 +313,7 @@ class Hierarchy(Attributes):
 
     @cached_property
     def _furthest(self) -> float:
-        return float(self.range_influence(1.0, *typical_ends(self.categories)).max())
+        return float(self.range_influence(1.0, *typical_ends(self.categories, MOST_LEAVES)).max())
 
     def _facts(self, users: int | None = None) -> dict[str, Any]:
         """Return the errors of the share of a range; see `Mechanism._facts`."""

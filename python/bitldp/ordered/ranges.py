@@ -245,15 +245,18 @@ def sets_law(p: float, q: float, cells: int, width: int) -> NodeLaw:
     return NodeLaw(p, q, with_own, (shared - 2.0 * with_own) / (cells - 2) if cells > 2 else 0.0)
 
 
-def typical_ends(size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return starts and stops of ranges between ends that are spread evenly over so many values."""
-    ends = _even_ends(size)
+def typical_ends(size: int, many: int = _MANY) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return starts and stops of ranges between ends that are spread evenly over so many values.
+
+    They are 24 at most, and 8 of more than `many` values.
+    """
+    ends = _even_ends(size, many)
     first, second = np.triu_indices(len(ends), 1)
     return ends[first], ends[second]
 
 
-def _even_ends(size: int) -> NDArray[np.int64]:
-    count = min(size + 1, _TYPICAL if size <= _MANY else _FEW)
+def _even_ends(size: int, many: int = _MANY) -> NDArray[np.int64]:
+    count = min(size + 1, _TYPICAL if size <= many else _FEW)
     return np.unique(np.linspace(0, size, count).round().astype(np.int64))
 
 
