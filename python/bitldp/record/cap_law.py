@@ -32,7 +32,13 @@ MOST_DRAWN = 256
 _LAWS = 256  # of one mechanism: one for each number of drawn attributes of each kind
 _SURE = 0.98  # chance of being drawn up to which attributes are told apart by their deviation
 _ROUNDS = 5
-_PARTS = (1.0, 0.75, 0.5, 0.25, 0.0)  # of the difference between weights in proportion to deviations and even ones
+_PARTS = (
+    1.0,
+    0.75,
+    0.5,
+    0.25,
+    0.0,
+)  # of the difference between weights in proportion to deviations and even ones
 _FINENESS = 64  # the least weight of an attribute, where they differ
 _HEAVIEST = 1 << 20
 _SHARES = 24  # of categories in a subset that are compared where attributes differ
@@ -253,6 +259,33 @@ class CapLaw:
             result[pattern] = float(alone * total / whole)
         return result
 
+    def cells(self, drawn: Drawn) -> NDArray[np.float64]:
+        """Return the law of two records that differ in every attribute, shape (2, 4).
+
+        The columns are the chances of a list that is likely for neither of them, for the second one, for the
+        first one, and for both.
+        """
+        m = sum(drawn.counts)
+        both = np.zeros((m + 2, m + 2))  # by hits of the first and of the second
+        both[0, 0] = 1.0
+        for kind, count in zip(self.kinds, drawn.counts, strict=True):
+            k, w = kind.categories, kind.size
+            pairs = k * (k - 1)
+            two, one, none = (each / pairs for each in (w * (w - 1), w * (k - w), (k - w) * (k - w - 1)))
+            for _ in range(count):
+                first = np.roll(both, 1, axis=0)
+                both = (
+                    none * both + one * (first + np.roll(both, 1, axis=1)) + two * np.roll(first, 1, axis=1)
+                )
+        near = np.arange(m + 2) >= self.hits
+        shares = [both[np.ix_(a, b)].sum() for a in (~near, near) for b in (~near, near)]
+        high = drawn.channel.high / ONE
+        likely = 1.0 - high + high / (shares[2] + shares[3])
+        rest = (ONE - drawn.channel.high) / ONE
+        chance = drawn.chance / ONE
+        weights = np.array([[rest, rest, likely, likely], [rest, likely, rest, likely]])
+        return chance * weights * np.array(shares)
+
 
 @lru_cache(maxsize=64)
 def cap_law(kinds: tuple[Kind, ...], m: int, hits: int, epsilon: float) -> CapLaw:
@@ -271,7 +304,10 @@ def cap_law(kinds: tuple[Kind, ...], m: int, hits: int, epsilon: float) -> CapLa
         )
     ways = compositions(members, m)
     weights = [
-        math.prod(math.comb(each.members, count) * each.weight**count for each, count in zip(kinds, way, strict=True))
+        math.prod(
+            math.comb(each.members, count) * each.weight**count
+            for each, count in zip(kinds, way, strict=True)
+        )
         for way in ways
     ]
     ends, before, total = [], 0, sum(weights)
@@ -281,7 +317,9 @@ def cap_law(kinds: tuple[Kind, ...], m: int, hits: int, epsilon: float) -> CapLa
     drawn = []
     for way, end, start in zip(ways, ends, [0, *ends], strict=False):
         if end > start:  # what is rarer than 2**-64 is never drawn
-            each = tuple((kind.categories, kind.size, count) for kind, count in zip(kinds, way, strict=True) if count)
+            each = tuple(
+                (kind.categories, kind.size, count) for kind, count in zip(kinds, way, strict=True) if count
+            )
             drawn.append(Drawn(way, end - start, _channel(each, hits, epsilon)))
     return CapLaw(kinds, hits, tuple(drawn))
 
@@ -368,10 +406,15 @@ def best_cap(
     even = weights or (1,) * len(categories)
     if epsilon == 0.0:
         return Choice(m or 1, hits or 1, sizes or (1,) * len(categories), even)
-    drawn = [m] if m else [
-        each for each in sorted({*_numbers(min(count, MOST_DRAWN)), *([count] if count <= MOST_DRAWN else [])})
-        if _ways(members, each) <= _LAWS
-    ]
+    drawn = (
+        [m]
+        if m
+        else [
+            each
+            for each in sorted({*_numbers(min(count, MOST_DRAWN)), *([count] if count <= MOST_DRAWN else [])})
+            if _ways(members, each) <= _LAWS
+        ]
+    )
     tried: list[_Candidates] = []
     for each in drawn:
         for own in [sizes] if sizes else _sizes(categories):
@@ -446,7 +489,7 @@ def _evaluated(
     """Return the mean variances of candidates of all numbers of hits.
 
     The indicator of a category, less 1/k, is decoded as (1[in the subset] - r)/(pi g) where the attribute is
-    drawn, pi being its chance. Over uniform categories that has the variance r (1 - r)/(pi g^2) - (k - 1)/k^2.
+    drawn, pi being its chance. Over uniform categories its variance is r (1 - r)/(pi g^2) - (k - 1)/k^2.
     """
     k, n, w = (np.array(each, np.float64) for each in (categories, members, sizes))
     unit = w / k * (1.0 - w / k)
