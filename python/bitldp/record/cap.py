@@ -8,23 +8,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, partial
 from itertools import combinations
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import CHUNK, Cap, KeyedRandomness, keystream, pack
 from bitldp.base import checks
-from bitldp.categorical.supported import Supported
 from bitldp.estimate.estimates import Estimate
-from bitldp.estimate.statistics import counts_of
 from bitldp.mechanism.attributes.base import AttributesAccumulator
 from bitldp.mechanism.attributes.release import payload, shape
-from bitldp.mechanism.base import Part
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
-from bitldp.mechanism.parameters import Budget, Option, optional, whole
+from bitldp.mechanism.parameters import Budget, Option, one_of, optional, whole
 from bitldp.privacy import Guarantee
-from bitldp.record.cap_law import MOST_DRAWN, CapLaw, Drawn, Kind, best_cap, cap_law
+from bitldp.record.cap_answer import CapAnswer
+from bitldp.record.cap_law import MOST_DRAWN, CapLaw, Drawn, Kind, cap_law
+from bitldp.record.cap_search import best_cap
 from bitldp.record.cap_table import MOST_CELLS, MOST_TOGETHER, TableAccumulator, TableLaw
 from bitldp.record.categorical import CategoryAttributes, LabelledAttributes, read_sizes
 from bitldp.record.choice import indicators, indicators_worst
@@ -53,76 +52,6 @@ def _spread_out(name: str, value: int | tuple[int, ...] | None, count: int) -> t
     if len(value) != count:
         raise ValueError(f"{name}: one number, or one for each of {count} attributes, got {len(value)}")
     return value
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class CapAnswer(Supported):
-    """Answer about one attribute of a `RecordCap`: a subset of its categories, or one of them.
-
-    Parameters
-    ----------
-    categories, size : int
-        Categories of the attribute, and of its subset.
-    epsilon : float
-        Exact epsilon of the whole report.
-    chances : (float, float)
-        That the subset holds the true category, and another one, where the attribute is drawn.
-    """
-
-    categories: int
-    _: KW_ONLY
-    size: int
-    epsilon: float
-    chances: tuple[float, float]
-
-    def _build(self) -> None:
-        p, q = self.chances
-        self._set(
-            _size=self.categories,
-            _law=(p, q, p * (self.size - 1) / (self.categories - 1)),
-            _guarantee=Guarantee.judge(self.epsilon, (self.epsilon,) * 3),
-        )
-
-    @property
-    def _exclusive(self) -> bool:  # type: ignore[override]
-        return self.size == 1
-
-    @property
-    def _report_parts(self) -> tuple[Part, ...]:
-        """(columns, bits) of a report: a code, or one bit a category."""
-        return ((1, (self._size - 1).bit_length()),) if self.size == 1 else ((self._size, 1),)
-
-    def _support_sizes(self) -> tuple[int, int]:
-        return (1, 1) if self.size == 1 else (0, self._size)
-
-    def _support(self, reports: Any, categories: NDArray[np.int64]) -> NDArray[np.bool_]:
-        if self.size == 1:
-            return checks.codes("reports", reports, self._size)[..., None] == categories
-        bits = checks.codes("reports", reports, 2)
-        if bits.shape[-1:] != (self._size,):
-            raise ValueError(f"reports: shape must be (n, {self._size}), got {bits.shape}")
-        return bits[..., categories] != 0
-
-    def _count(
-        self, reports: Any, records: int | None = None, threads: int | None = None
-    ) -> tuple[int, NDArray[np.int64]]:
-        if self.size == 1:
-            codes = checks.codes("reports", reports, self._size)
-            narrow = codes.astype(np.uint16 if self._size <= 1 << 16 else np.uint32)
-            return len(codes), counts_of(narrow, 1, self._size, "codes", None, threads)[0]
-        bits = self._support(reports, np.arange(self._size))
-        return len(bits), bits.sum(axis=0, dtype=np.int64)
-
-    def _doubt(self, n: int, counts: NDArray[np.int64]) -> str:
-        """Count the ones: an honest report has as many as its subset."""
-        ones = int(counts.sum())
-        if ones == n * self.size:
-            return ""
-        return f"The reports hold {ones / n:.6g} ones each, where every honest one holds {self.size}"
-
-    def decode(self, reports: ArrayLike) -> NDArray[Any]:
-        """Return the category of a report that is one, checked; unbiased letters of one that is a subset."""
-        return checks.codes("reports", reports, self._size) if self.size == 1 else super().decode(reports)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,14 +88,17 @@ class RecordCap(LabelledAttributes):
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
     m : int, optional
-        Attributes of a record that are drawn in public, without looking at it, 1 to 256. None, as for the
-        next three: the number with the least mean variance; among those within 2 % of it, that of the
-        fewest bits. Holds the number afterwards.
+        Attributes of a record that are drawn in public, without looking at it, 1 to 256. None, as for
+        `size`, `hits` and `weights`: the number with the least mean variance; among those within 2 % of it,
+        that of the fewest bits. Holds the number afterwards.
     size : int or sequence of int, optional
         Categories of the subset that is reported of each attribute, w. Holds the numbers afterwards.
     hits : int, optional
         Subsets that hold the true category from which on a report is likely, kappa, 1 to m. Holds the number
         afterwards.
+    aim : {"frequencies", "tables"}
+        Whose mean variance is meant: the frequencies of each attribute, or the cells of the joint tables of
+        two of them.
     weights : int or sequence of int, optional
         How likely each attribute is to be drawn, by comparison: a set of attributes is as likely as the
         product of their weights. None: such that chances are in proportion to deviations, where that lowers
@@ -232,6 +164,8 @@ class RecordCap(LabelledAttributes):
         Option(form="N|N,N,...", read=read_sizes, short="Chance of each attribute, by comparison."),
     ] = None
 
+    aim: Annotated[Literal["frequencies", "tables"], one_of("frequencies", "tables")] = "frequencies"
+
     _no_mean: ClassVar[str] = "its reports are categories; use estimate_frequencies"
     spend: ClassVar[str] = "joint"  # type: ignore[misc]
 
@@ -266,6 +200,7 @@ class RecordCap(LabelledAttributes):
             self.hits,
             None if self.size is None else tuple(each[1] for each in groups),
             None if self.weights is None else tuple(each[2] for each in groups),
+            self.aim == "tables",
         )
         for each, own in zip(groups, best.sizes, strict=True):
             if own > 1 and each[0] > _MOST:

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
-import pickle
-from fractions import Fraction
 from typing import Any
 
 import bitldp
 import numpy as np
 import pytest
 from bitldp.privacy import ONE
-from bitldp.record.cap_law import best_cap
-from bitldp.record.cap_table import TableAccumulator
 from bitldp.release.sampled import SampledReports
 
 SMALL = {
     "sampled": lambda: bitldp.RecordCap([2, 3, 3], epsilon=2.0, m=2, hits=2, weights=(2, 1, 3)),
     "one": lambda: bitldp.RecordCap([2, 3, 3], epsilon=2.0, m=1),
     "all": lambda: bitldp.RecordCap([2, 3, 2], epsilon=3.0, m=3, hits=1, size=1),
-    "subsets": lambda: bitldp.RecordCap([3, 4, 3], epsilon=2.0, m=3, hits=2, size=(2, 2, 1)),
+    "subsets": lambda: bitldp.RecordCap([3, 4, 3], epsilon=2.0, m=3, hits=3, size=(2, 2, 1)),
     "yes-or-no": lambda: bitldp.RecordCap([2, 2, 2], epsilon=4.0, m=3, hits=3),
     "sampled-subsets": lambda: bitldp.RecordCap([4, 3, 3], epsilon=2.0, m=2, hits=1, size=(2, 1, 1)),
 }
@@ -45,7 +40,8 @@ def law(mechanism: Any, record: Any) -> list[tuple[tuple[int, ...], tuple[tuple[
     for drawn, chance in sets_of_attributes(mechanism):
         lists = list(itertools.product(*(subsets(mechanism, j) for j in drawn)))
         likely = [
-            sum(record[j] in own for j, own in zip(drawn, each, strict=True)) >= mechanism.hits for each in lists
+            sum(record[j] in own for j, own in zip(drawn, each, strict=True)) >= mechanism.hits
+            for each in lists
         ]
         high = channel_of(mechanism, drawn).high / ONE
         for each, near in zip(lists, likely, strict=True):
@@ -65,7 +61,13 @@ def report(mechanism: Any, drawn: tuple[int, ...], lists: tuple[tuple[int, ...],
     bits = {j: np.isin(np.arange(mechanism._sizes[j]), own) for j, own in zip(drawn, lists, strict=True)}
     if mechanism.k is None:
         return tuple(
-            np.concatenate([_spelled(mechanism, j, bits[j], run.mechanism._report_parts[0]) for j in range(run.start, run.stop)], axis=1)
+            np.concatenate(
+                [
+                    _spelled(mechanism, j, bits[j], run.mechanism._report_parts[0])
+                    for j in range(run.start, run.stop)
+                ],
+                axis=1,
+            )
             for run in mechanism._runs
         )
     codes = np.stack([_spelled(mechanism, j, bits[j], mechanism._form)[0] for j in drawn])
