@@ -259,6 +259,11 @@ class RecordCap(LabelledAttributes):
         return tuple(each.channel for each in self._law.drawn)
 
     @property
+    def chunk(self) -> int:
+        """Records of a chunk of the keys' streams, which `first_chunk` of `randomize` counts."""
+        return self.channels[0].chunk if len(self._law.drawn) == 1 else CHUNK
+
+    @property
     def chances(self) -> tuple[float, ...]:
         """Chance of each attribute to be drawn."""
         return tuple(self._by_kind[kind] for kind in self._kind_of)
@@ -298,7 +303,9 @@ class RecordCap(LabelledAttributes):
         names = ("the first of every attribute", "the last of every attribute")
         if any(a == b for a, b in zip(first, last, strict=True)):
             return Experiment(ends, names)
-        cells = [self._law.cells(each) for each in self._law.drawn]
+        cells = [cell for each in self._law.drawn if (cell := self._law.cells(each)) is not None]
+        if len(cells) < len(self._law.drawn):
+            return Experiment(ends, names)
         rows = np.stack([np.concatenate([each[side] for each in cells]) for side in (0, 1)])
         block = Block(rows[:, None], lambda _, value: f"the report is {_WHICH[value % 4]} of the records")
         return _Near(ends, names, [block], [(0, 1)], record=self)
@@ -342,7 +349,7 @@ class RecordCap(LabelledAttributes):
         """Release the attributes that are drawn for each record; those of a kind follow each other."""
         law, records, m = self._law, len(table), self.m or 1
         first = int(len(law.drawn) > 1)  # a word says how many of each kind, and one is for each attribute
-        words = words_by_record(call.keys[0], records, first + m, call.first_chunk)
+        words = words_by_record(call.keys[0], records, first + m, self.chunk, call.first_chunk)
         which = np.searchsorted(law.edges, words[:, 0], side="right") if first else np.zeros(records, np.intp)
         indices = np.zeros((records, m), np.min_scalar_type(len(self._sizes) - 1))
         codes = np.zeros((records, m, self._form[0]), np.min_scalar_type((1 << self._form[1]) - 1))

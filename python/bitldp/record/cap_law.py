@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Cap
+from bitldp.channels.caps import least_common
 from bitldp.privacy import ONE, calibrated
 
 __all__ = ["MOST_DRAWN", "CapLaw", "Drawn", "Kind", "cap_law", "compositions", "few_enough"]
@@ -29,6 +30,8 @@ MOST_DRAWN = 256
 
 _LAWS = 256  # of one mechanism: one for each number of drawn attributes of each kind
 
+_SPARE = 1.0 + 2.0**-48  # of a chance, so that the first law that is made keeps the budget
+_LARGE = 600.0  # of a budget: its exponential is a double
 _exact = attrgetter("epsilon")
 
 
@@ -130,9 +133,10 @@ def _channel(members: tuple[tuple[int, int, int], ...], hits: int, epsilon: floa
     part = float(share)
 
     def build(target: float) -> Cap:
-        # A = (e^eps - 1) t/((e^eps - 1) t + 1), by 1 - A, which keeps its digits
-        rare = 1.0 / (1.0 + math.expm1(min(target, 600.0)) * part)
-        return Cap([], subsets, hits, 0 if target == 0.0 else ONE - min(ONE, max(1, math.ceil(rare * ONE))))
+        # A = (e^eps - 1) t/((e^eps - 1) t + 1), by 1 - A, which keeps its digits, and a little less of it
+        rare = _SPARE / (1.0 + math.expm1(min(target, _LARGE)) * part)
+        high = 0 if target == 0.0 else ONE - min(ONE, max(1, math.ceil(rare * ONE)))
+        return Cap([], subsets, hits, high, target == 0.0)
 
     return calibrated(build, epsilon, _exact)
 
@@ -244,32 +248,22 @@ class CapLaw:
             result[pattern] = float(alone * total / whole)
         return result
 
-    def cells(self, drawn: Drawn) -> NDArray[np.float64]:
-        """Return the law of two records that differ in every attribute, shape (2, 4).
+    def cells(self, drawn: Drawn) -> NDArray[np.float64] | None:
+        """Return the law of two records that differ in every attribute, shape (2, 4); None of long lists.
 
         The columns are the chances of a list that is likely for neither of them, for the second one, for the
         first one, and for both.
         """
-        m = sum(drawn.counts)
-        both = np.zeros((m + 2, m + 2))  # by hits of the first and of the second
-        both[0, 0] = 1.0
-        for kind, count in zip(self.kinds, drawn.counts, strict=True):
-            k, w = kind.categories, kind.size
-            pairs = k * (k - 1)
-            two, one, none = (each / pairs for each in (w * (w - 1), w * (k - w), (k - w) * (k - w - 1)))
-            for _ in range(count):
-                first = np.roll(both, 1, axis=0)
-                both = (
-                    none * both + one * (first + np.roll(both, 1, axis=1)) + two * np.roll(first, 1, axis=1)
-                )
-        near = np.arange(m + 2) >= self.hits
-        shares = [both[np.ix_(a, b)].sum() for a in (~near, near) for b in (~near, near)]
-        high = drawn.channel.high / ONE
-        likely = 1.0 - high + high / (shares[2] + shares[3])
-        rest = (ONE - drawn.channel.high) / ONE
-        chance = drawn.chance / ONE
-        weights = np.array([[rest, rest, likely, likely], [rest, likely, rest, likely]])
-        return chance * weights * np.array(shares)
+        both, near = least_common(drawn.channel), self._share(drawn)
+        if both is None:
+            return None
+        high = Fraction(drawn.channel.high, ONE)
+        rest, likely = 1 - high, 1 - high + high / near
+        one = near - both
+        rows = [[rest, rest, likely, likely], [rest, likely, rest, likely]]
+        shares = [1 - both - 2 * one, one, one, both]
+        chance = Fraction(drawn.chance, ONE)
+        return np.array([[float(chance * a * b) for a, b in zip(row, shares, strict=True)] for row in rows])
 
 
 @lru_cache(maxsize=64)
@@ -302,8 +296,9 @@ def cap_law(kinds: tuple[Kind, ...], m: int, hits: int, epsilon: float) -> CapLa
     drawn = []
     for way, end, start in zip(ways, ends, [0, *ends], strict=False):
         if end > start:  # what is rarer than 2**-64 is never drawn
-            each = tuple(
-                (kind.categories, kind.size, count) for kind, count in zip(kinds, way, strict=True) if count
-            )
+            subsets: Counter[tuple[int, int]] = Counter()
+            for kind, count in zip(kinds, way, strict=True):
+                subsets[kind.categories, kind.size] += count
+            each = tuple((k, w, count) for (k, w), count in subsets.items() if count)
             drawn.append(Drawn(way, end - start, _channel(each, hits, epsilon)))
     return CapLaw(kinds, hits, tuple(drawn))

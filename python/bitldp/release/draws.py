@@ -73,17 +73,14 @@ def distinct(draws: NDArray[np.uint64], features: int) -> NDArray[np.unsignedint
     return chosen
 
 
-def words_by_record(key: Source, records: int, each: int, first_chunk: int) -> NDArray[np.uint64]:
-    """Return `each` words for every record, shape (records, each); a chunk is ``CHUNK`` records.
-
-    Without a key they are of a fresh one of the operating system.
-    """
+def words_by_record(key: Source, records: int, each: int, chunk: int, first_chunk: int) -> NDArray[np.uint64]:
+    """Return `each` words for every record, shape (records, each), in chunks of `chunk` records."""
     if isinstance(key, KeyedRandomness):
         return key.words(each, 0).reshape(records, each)
     key = os.urandom(_KEY_BYTES) if key is None else key
     stream = b"".join(
-        keystream(key, first_chunk + index, 8 * each * min(CHUNK, records - start))
-        for index, start in enumerate(range(0, records, CHUNK))
+        keystream(key, first_chunk + index, 8 * each * min(chunk, records - start))
+        for index, start in enumerate(range(0, records, chunk))
     )
     return np.frombuffer(stream, "<u8").reshape(records, each)
 
