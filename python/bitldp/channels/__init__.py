@@ -11,7 +11,7 @@ Each holds its law as integers over 2**64 and computes its exact epsilon from th
 - `Select`: one coordinate of a vector, by the rank of its magnitude, or of its value with either sign; its
   integers are over their sum;
 - `Cube`: whole records of signs, near the input in many places or in few;
-- `Cap`: records of several codes, uniform near the input by a public chance and on everything else.
+- `Cap`: whole records of numbers and categories, uniform about the input or uniform on everything.
 """
 
 from __future__ import annotations
