@@ -335,15 +335,24 @@ class RecordCap(LabelledAttributes):
         """Release all attributes; those of a kind follow each other in the channel."""
         (drawn,) = self._law.drawn
         order = np.concatenate(self._of_kind)
-        answers = self._answered(drawn, table[:, order], call.keys[1], call, call.first_chunk)
-        result, position = [], np.argsort(order)
-        for run in self._runs:
-            (form,) = run.mechanism._report_parts
-            own = [answers[position[index]] for index in range(run.start, run.stop)]
-            result.append(
-                np.concatenate([payload(run.mechanism, each, len(table), form) for each in own], axis=1)
-            )
-        return result
+        moved = (order[1:] < order[:-1]).any()
+        values = table[:, order] if moved else table
+        reports = self._channelled(drawn, values, call.keys[1], call, call.first_chunk)
+        position = np.argsort(order)
+        if max(self._widths) == 1:
+            reports = reports[:, position] if moved else reports
+            parts = [reports[:, run.start : run.stop] for run in self._runs]
+        else:
+            answers = self._split(drawn, reports)
+            parts = [
+                np.concatenate([answers[position[index]] for index in range(run.start, run.stop)], axis=1)
+                for run in self._runs
+            ]
+        bits = [bits for _, bits in self._report_parts]
+        return [
+            np.ascontiguousarray(part, dtype=np.min_scalar_type((1 << each) - 1))
+            for part, each in zip(parts, bits, strict=True)
+        ]
 
     def _drawn(self, table: NDArray[Any], call: Call) -> list[NDArray[Any]]:
         """Release the attributes that are drawn for each record; those of a kind follow each other."""
@@ -356,16 +365,20 @@ class RecordCap(LabelledAttributes):
         for rows, position, source, chunk in self._groups(which, call):
             drawn, column = law.drawn[position], 0
             own = np.zeros((len(indices[rows]), m), np.intp)
-            for members, count in zip(self._of_kind, drawn.counts, strict=True):
+            present = [(kind, count) for kind, count in enumerate(drawn.counts) if count]
+            for kind, count in present:
+                members = self._of_kind[kind]
                 picked = distinct(words[rows, first + column : first + column + count], len(members))
                 own[:, column : column + count] = members[picked]
                 column += count
             indices[rows] = own
             values = np.take_along_axis(table[rows], own, axis=1)
-            kinds = np.repeat(np.arange(len(law.kinds)), drawn.counts).tolist()
-            for index, (kind, each) in enumerate(
-                zip(kinds, self._answered(drawn, values, source, call, chunk), strict=True)
-            ):
+            reports = self._channelled(drawn, values, source, call, chunk)
+            if self._form[0] == 1:
+                codes[rows] = reports[:, :, None]
+                continue
+            kinds = [kind for kind, count in present for _ in range(count)]
+            for index, (kind, each) in enumerate(zip(kinds, self._split(drawn, reports), strict=True)):
                 codes[rows, index] = payload(self._part_of(kind), each, len(own), self._form)
         return [indices, codes.reshape(shape(records, m, self._form))]
 
@@ -393,21 +406,24 @@ class RecordCap(LabelledAttributes):
             for rows, position in _alike(which[start : start + CHUNK], start):
                 yield rows, position, keys[_KEY * position : _KEY * (position + 1)], 0
 
-    def _answered(
+    def _channelled(
         self, drawn: Drawn, values: NDArray[Any], key: Source, call: Call, first_chunk: int
-    ) -> list[NDArray[Any]]:
-        """Return the answer about each column of drawn attributes: codes, or bits for each category."""
-        reports = drawn.channel.randomize(
+    ) -> NDArray[Any]:
+        """Return the code words of reports of drawn attributes."""
+        reports: NDArray[Any] = drawn.channel.randomize(
             np.ascontiguousarray(values), None, None, key, "codes", None, call.threads, first_chunk
         )
-        result, begin = [], 0
-        for kind, count in zip(self._law.kinds, drawn.counts, strict=True):
-            width = 1 if kind.size == 1 else kind.categories
-            for _ in range(count):
-                one = reports[:, begin : begin + width]
-                result.append(one[:, 0] if kind.size == 1 else one)
-                begin += width
-        return result
+        return reports
+
+    def _split(self, drawn: Drawn, reports: NDArray[Any]) -> list[NDArray[Any]]:
+        """Return the code words about each drawn attribute: one, or a bit for each category."""
+        widths = np.repeat(self._widths, drawn.counts)
+        return np.split(reports, np.cumsum(widths)[:-1], axis=1)
+
+    @cached_property
+    def _widths(self) -> tuple[int, ...]:
+        """Code words about an attribute, by kind."""
+        return tuple(1 if kind.size == 1 else kind.categories for kind in self._law.kinds)
 
     # -- estimates
 
