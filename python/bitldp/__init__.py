@@ -55,7 +55,7 @@ _NAMES = {
         "WarnerRR",
     ),
     "categorical.blocks": ("SteppedReports",),
-    "channels": ("Bits", "Cube", "Matrix", "Mixture", "Select", "Shift", "Unary", "Window"),
+    "channels": ("Bits", "Cap", "Cube", "Matrix", "Mixture", "Select", "Shift", "Unary", "Window"),
     "codecs": ("Categories", "FixedPoint", "Grid"),
     "compression": (
         "CLDP",
@@ -103,7 +103,7 @@ _NAMES = {
     "points": ("BRR", "LSRR", "Exponential", "OptimalUtility", "location_codes"),
     "privacy": ("Guarantee", "PrivacyClaimWarning"),
     "recommend": ("Recommendation", "recommend"),
-    "record": ("CategoricalRecord", "HypercubePrivUnit", "MixedRecord", "SampledSigns"),
+    "record": ("CategoricalRecord", "HypercubePrivUnit", "MixedRecord", "RecordCap", "SampledSigns"),
     "release.rotated": ("RotatedReports",),
     "selection": ("EXP", "PE", "PS", "FedSel", "TwoStage"),
 }

@@ -24,6 +24,7 @@ from bitldp.categorical import SubsetSelection as SubsetSelection
 from bitldp.categorical import WarnerRR as WarnerRR
 from bitldp.categorical.blocks import SteppedReports as SteppedReports
 from bitldp.channels import Bits as Bits
+from bitldp.channels import Cap as Cap
 from bitldp.channels import Cube as Cube
 from bitldp.channels import Matrix as Matrix
 from bitldp.channels import Mixture as Mixture
@@ -86,6 +87,7 @@ from bitldp.recommend import recommend as recommend
 from bitldp.record import CategoricalRecord as CategoricalRecord
 from bitldp.record import HypercubePrivUnit as HypercubePrivUnit
 from bitldp.record import MixedRecord as MixedRecord
+from bitldp.record import RecordCap as RecordCap
 from bitldp.record import SampledSigns as SampledSigns
 from bitldp.release.rotated import RotatedReports as RotatedReports
 from bitldp.selection import EXP as EXP

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bitldp._core import Bits, Cube, Design, Matrix, Mixture, Select, Shift, Subset, Unary, Window
+from bitldp._core import Bits, Cap, Cube, Design, Matrix, Mixture, Select, Shift, Subset, Unary, Window
 from bitldp.accounting.loss_table import LossTable, Normal, of_weights, promised, two_rows
+from bitldp.channels.caps import least_common
 from bitldp.channels.noise import is_log_concave
 from bitldp.privacy import ONE, Guarantee
 
@@ -128,6 +129,18 @@ def _(release: Cube) -> list[Tables]:
     near, far = release.sizes()
     high, own = Fraction(release.high, ONE), min(near, far)
     inside, outside = own * high / near, own * (1 - high) / far
+    rest = 1 - inside - outside
+    table = two_rows([inside, outside, rest], [outside, inside, rest])
+    return [Tables((LossTable(table.rows, min(table.epsilon, release.epsilon)),), 1)]
+
+
+@parts.register
+def _(release: Cap) -> list[Tables]:
+    # As with windows: records whose likely reports have least in common are told apart best.
+    near, both = Fraction(*release.share), least_common(release)
+    high = Fraction(release.high, ONE)
+    own = near - (max(Fraction(0), 2 * near - 1) if both is None else both)
+    inside, outside = own * (1 - high + high / near), own * (1 - high)
     rest = 1 - inside - outside
     table = two_rows([inside, outside, rest], [outside, inside, rest])
     return [Tables((LossTable(table.rows, min(table.epsilon, release.epsilon)),), 1)]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bitldp.record.cap import RecordCap
 from bitldp.record.categorical import CategoricalRecord
 from bitldp.record.mixed import MixedRecord
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
 
-__all__ = ["CategoricalRecord", "HypercubePrivUnit", "MixedRecord", "SampledSigns"]
+__all__ = ["CategoricalRecord", "HypercubePrivUnit", "MixedRecord", "RecordCap", "SampledSigns"]

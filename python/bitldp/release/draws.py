@@ -53,7 +53,12 @@ def coordinates(
     already stands for j itself (Bentley and Floyd, "A sample of brilliance", CACM 30, 1987). A draw is 64
     bits wide, so that chances differ from uniform by less than features/2**64 of their value.
     """
-    draws = _words(key, records * k, first_chunk).reshape(records, k)
+    return distinct(_words(key, records * k, first_chunk).reshape(records, k), features)
+
+
+def distinct(draws: NDArray[np.uint64], features: int) -> NDArray[np.unsignedinteger]:
+    """Return the different coordinates that 64-bit draws of shape (records, k) stand for: `coordinates`."""
+    records, k = draws.shape
     chosen = np.empty((records, k), np.min_scalar_type(features - 1))
     if k == 1:
         chosen[:, 0] = scaled(draws[:, 0], features)
@@ -66,6 +71,18 @@ def coordinates(
         taken[rows, drawn] = True
         chosen[:, index] = drawn
     return chosen
+
+
+def words_by_record(key: Source, records: int, each: int, chunk: int, first_chunk: int) -> NDArray[np.uint64]:
+    """Return `each` words for every record, shape (records, each), in chunks of `chunk` records."""
+    if isinstance(key, KeyedRandomness):
+        return key.words(each, 0).reshape(records, each)
+    key = os.urandom(_KEY_BYTES) if key is None else key
+    stream = b"".join(
+        keystream(key, first_chunk + index, 8 * each * min(chunk, records - start))
+        for index, start in enumerate(range(0, records, chunk))
+    )
+    return np.frombuffer(stream, "<u8").reshape(records, each)
 
 
 def coefficients(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -10,9 +11,9 @@ from itertools import pairwise
 from typing import Any
 
 from .findings import Unproven, must
-from .laws import CONTEXT, ONE, epsilon_of, of_law, of_rows, sizes, weights, whole
+from .laws import CONTEXT, ONE, epsilon_of, of_law, of_rows, share_of_cap, sizes, weights, whole
 
-__all__ = ["BITS", "CODES", "RECORDS", "SIZES", "WORDS", "checked", "claimed", "given", "known"]
+__all__ = ["BITS", "CODES", "RECORDS", "SIZES", "WORDS", "checked", "claimed", "given", "known", "numbers_of"]
 
 Parameters = Mapping[str, Any]
 Check = Callable[[Mapping[str, Any]], bool]
@@ -64,7 +65,8 @@ def checked(kind: str, p: Parameters, law: Sequence[Mapping[str, Any]]) -> bool:
     wanted = [(count, check) for count, check in _MECHANISMS[kind](p) if count]
     rebuilt = []
     for stated, laws in _stated(law, p["k"] if kind in RECORDS else None):
-        must(len(laws) == 1 or p.get("regions") is not None, "there is no choice among several laws")
+        chosen = _ways(p) if kind == "RecordCap" else 1
+        must(len(laws) == chosen or p.get("regions") is not None, "there is no choice among so many laws")
         left = stated
         while left:
             must(bool(wanted), "its law has more symbols than its parameters")
@@ -246,6 +248,39 @@ def _cube(bits: int, near: int, epsilon: float, paper: bool) -> Check:
         return True
 
     return check
+
+
+def _record_cap(p: Parameters) -> _Wanted:
+    """Return the law of attributes that are drawn in public: subsets, of which enough hold the record's."""
+    epsilon = p["epsilon"]
+    members = Counter(zip(numbers_of(p["attributes"]), p["size"], strict=True))
+
+    def check(law: Mapping[str, Any]) -> bool:
+        if _muted(law, epsilon):
+            return True
+        _is(law, "cap", windows=[], hits=p["hits"])
+        drawn = Counter((whole(k), whole(w)) for k, w in law["subsets"])
+        must(drawn.total() == p["m"] and drawn <= members, "its law is of other attributes than are drawn")
+        share = share_of_cap(law)
+        odds = (_exp(epsilon) - 1) * CONTEXT.divide(Decimal(share.numerator), Decimal(share.denominator))
+        must(_close(law["high"], odds / (1 + odds)), "its law is not that of the epsilon of its parameters")
+        _within(law, epsilon)
+        return True
+
+    return [(1, check)]
+
+
+def _ways(p: Parameters) -> int:
+    """Return how many laws there are: one for each number of drawn attributes of each kind."""
+    ways = [1] + [0] * p["m"]
+    for count in Counter(zip(numbers_of(p["attributes"]), p["size"], strict=True)).values():
+        ways = [sum(ways[max(0, drawn - count) : drawn + 1]) for drawn in range(p["m"] + 1)]
+    return ways[p["m"]]
+
+
+def numbers_of(attributes: Sequence[Any]) -> list[int]:
+    """Return how many categories each attribute has: a number, or the digest of its labels."""
+    return [each["labels"] if isinstance(each, Mapping) else each for each in attributes]
 
 
 def _hybrid(epsilon: float) -> Check:
@@ -529,6 +564,7 @@ _MECHANISMS: dict[str, Callable[[Parameters], _Wanted]] = {
     "Piecewise": _each(lambda p, epsilon: _window(*_cells(epsilon, 2), epsilon)),
     "PiecewiseSub": _each(lambda p, epsilon: _window(*_cells(epsilon, 3), epsilon)),
     "RAPPOR": _once(lambda p, epsilon: _unary(epsilon, False)),
+    "RecordCap": _record_cap,
     "SUE": _once(lambda p, epsilon: _unary(epsilon, False)),
     "SampledSigns": _once(lambda p, epsilon: _window(1 << p["k"], 1, epsilon)),
     "SquareWave": _each(_wave),

@@ -473,6 +473,8 @@ def _released(entry: Mapping[str, Any]) -> list[str]:
         raise Unproven("a report of two parts has no columns that are known here")
     if kind in RECORDS:
         return _of_record(entry)
+    if kind == "RecordCap":
+        return _of_cap(p, first)
     if kind in WORDS and entry["output"] == "bits":
         return [f"{name}_bit{i}" for name in columns for i in range(p["bits"])]
     if kind in BITS or kind == "LabelLaplace":
@@ -504,6 +506,18 @@ def _of_record(entry: Mapping[str, Any]) -> list[str]:
         for maker, size, one in zip(makers, [0] * numbers + sizes, laws, strict=True)
     )
     return [*drawn, *(f"{first}_code{i}" for i in range(p["k"] * longest))]
+
+
+def _of_cap(p: Mapping[str, Any], first: str) -> list[str]:
+    """Return the columns of a record's report: the attributes that were drawn, and their subsets."""
+    sizes = parameters.numbers_of(p["attributes"])
+    widths = [1 if w == 1 else k for k, w in zip(sizes, p["size"], strict=True)]
+    if p["m"] == len(sizes):
+        return [f"{first}_code{i}" for i in range(sum(widths))]
+    longest = max((k - 1).bit_length() if w == 1 else k for k, w in zip(sizes, p["size"], strict=True))
+    codes = p["m"] * (1 if max(widths) == 1 else longest)
+    drawn = [f"{first}_attribute{i}" for i in range(p["m"])]
+    return [*drawn, *(f"{first}_code{i}" for i in range(codes))]
 
 
 def _alphabet(maker: str, law: Mapping[str, Any]) -> int:
