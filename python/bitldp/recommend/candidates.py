@@ -33,6 +33,7 @@ from bitldp.points.lsrr import LSRR
 from bitldp.points.optimal import OptimalUtility
 from bitldp.privacy import share
 from bitldp.recommend.question import Question
+from bitldp.record.cap import RecordCap
 from bitldp.record.categorical import CategoricalRecord
 from bitldp.record.choice import ORACLES, oracle
 from bitldp.record.mixed import MixedRecord
@@ -245,6 +246,12 @@ def _warner(s: Question) -> Mechanism:
     return WarnerRR(epsilon=s.epsilon)
 
 
+def _cap(s: Question) -> Mechanism:
+    if s.numbers or len(s.sizes) < 2:
+        raise ValueError("is for records of several categories and of no number")
+    return RecordCap(s.sizes, epsilon=s.epsilon)
+
+
 def _yes_no(kind: Kind) -> Maker:
     """Return the maker of a release of yes and no as the numbers 1 and 0, all of a record together."""
 
@@ -312,6 +319,7 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
     "frequency": (
         *((name, _oracle(kind)) for name, kind in ORACLES.items()),
         ("OLH", _hashing),
+        ("RecordCap", _cap),
         ("best oracle, sample", _attributes("sample")),
         ("best oracle, split", _attributes("split")),
         ("GRR, split", _grr_split),
@@ -319,6 +327,7 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
         ("WarnerRR", _warner),
     ),
     "record": (
+        ("RecordCap", _cap),
         ("best oracle, sample", _attributes("sample")),
         ("best oracle, split", _attributes("split")),
         *((f"{name}, sample", _attributes("sample", name)) for name in ORACLES),
