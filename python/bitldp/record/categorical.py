@@ -327,5 +327,5 @@ class CategoricalRecord(LabelledAttributes):
 
         See `Mechanism.worst_variance`.
         """
-        both = zip(self.mechanisms, self._sizes, strict=True)
-        return max(indicators_worst(part, size, self._scale) for part, size in dict.fromkeys(both))
+        both = {(id(part), size): part for part, size in zip(self.mechanisms, self._sizes, strict=True)}
+        return max(indicators_worst(part, size, self._scale) for (_, size), part in both.items())
