@@ -55,7 +55,7 @@ _NAMES = {
         "WarnerRR",
     ),
     "categorical.blocks": ("SteppedReports",),
-    "channels": ("Bits", "Cube", "Matrix", "Mixture", "Select", "Shift", "Unary", "Window"),
+    "channels": ("Bits", "Cap", "Cube", "Matrix", "Mixture", "Select", "Shift", "Unary", "Window"),
     "codecs": ("Categories", "FixedPoint", "Grid"),
     "compression": (
         "CLDP",

@@ -24,6 +24,7 @@ from bitldp.categorical import SubsetSelection as SubsetSelection
 from bitldp.categorical import WarnerRR as WarnerRR
 from bitldp.categorical.blocks import SteppedReports as SteppedReports
 from bitldp.channels import Bits as Bits
+from bitldp.channels import Cap as Cap
 from bitldp.channels import Cube as Cube
 from bitldp.channels import Matrix as Matrix
 from bitldp.channels import Mixture as Mixture
