@@ -17,6 +17,7 @@ __all__ = [
     "decimal",
     "epsilon_of",
     "epsilons_of_features",
+    "near_and_all",
     "of_bit",
     "of_law",
     "of_rows",
@@ -249,6 +250,33 @@ def sizes(law: Law) -> tuple[int, int, int]:
     return sum(count[near:]), sum(count[: far + 1]), sum(count[near : far + 1])
 
 
+def _cap(law: Law) -> Fraction:
+    """Law of a cap: near the record with the chance high/2**64, and otherwise anywhere."""
+    near, every = near_and_all(law)
+    high = whole(law["high"])
+    must(0 <= high <= ONE, "its chance is none")
+    if law.get("mute") or near == every:
+        return Fraction(1)
+    anywhere = Fraction(ONE - high, every)
+    return _of(anywhere + Fraction(high, near), anywhere)
+
+
+def near_and_all(law: Law) -> tuple[int, int]:
+    """Return how many reports of a cap are near a record, and how many there are."""
+    near = every = 1
+    for points, reach in law["windows"]:
+        must(whole(points) > 0, "a window has no points")
+        near *= 2 * whole(reach) + 1
+        every *= whole(points) + 2 * whole(reach)
+    hits, lists = whole(law["hits"]), [1]  # by their hits
+    for elements, size in law["subsets"]:
+        must(0 < whole(size) < whole(elements), "a subset is none, or all")
+        hit, miss = comb(elements - 1, size - 1), comb(elements - 1, size)
+        lists = [miss * a + hit * b for a, b in zip([*lists, 0], [0, *lists], strict=True)]
+    must(hits < len(lists), "more hits are asked for than there are subsets")
+    return near * sum(lists[hits:]), every * sum(lists)
+
+
 def _mute(law: Law) -> Fraction:
     """Law that leaves its input out."""
     return Fraction(1)
@@ -262,6 +290,7 @@ _RULES: dict[str, Callable[[Law], Fraction]] = {
     "shift": _shift,
     "mixture": _mixture,
     "cube": _cube,
+    "cap": _cap,
     "mute": _mute,
 }
 
@@ -298,6 +327,13 @@ def rows(law: Law) -> Iterator[tuple[float, list[Any]]]:
         same = sum(comb(bits, i) * i * ((i >= near) * inside + (i <= far) * outside) for i in range(bits + 1))
         kept = float(same / bits)
         yield from ((0.0, [kept, ONE - kept]), (1.0, [ONE - kept, kept]))
+    elif kind == "cap":  # of one number
+        points, reach = map(whole, law["windows"][0])
+        high, cells = whole(law["high"]), points + 2 * reach
+        for x in sorted({0, points // 2, points - 1}):
+            row = [(ONE - high) / cells] * cells
+            row[x : x + 2 * reach + 1] = [(ONE - high) / cells + high / (2 * reach + 1)] * (2 * reach + 1)
+            yield x / (points - 1), row
     elif kind in ("shift", "matrix"):
         inputs = whole(law["inputs"]) if kind == "shift" else len(law["weights"])
         for x in sorted({0, inputs // 2, inputs - 1}):

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from .findings import Unproven, must
-from .laws import CONTEXT, ONE, epsilon_of, of_law, of_rows, sizes, weights, whole
+from .laws import CONTEXT, ONE, epsilon_of, near_and_all, of_law, of_rows, sizes, weights, whole
 
 __all__ = ["BITS", "CODES", "RECORDS", "SIZES", "WORDS", "checked", "claimed", "given", "known"]
 
@@ -243,6 +243,22 @@ def _cube(bits: int, near: int, epsilon: float, paper: bool) -> Check:
         must(_close(law["high"], ideal), "its law is not that of the epsilon of its parameters")
         if not paper:
             _within(law, epsilon)
+        return True
+
+    return check
+
+
+def _joint_window(p: Parameters, epsilon: float) -> Check:
+    """Return the check of windows of as many numbers as are drawn, near a record all at once."""
+
+    def check(law: Mapping[str, Any]) -> bool:
+        if _muted(law, epsilon):
+            return True
+        _is(law, "cap", windows=[[p["levels"], p["reach"]]] * p["k"], subsets=[], hits=0)
+        near, every = map(Decimal, near_and_all(law))
+        odds = CONTEXT.divide(near, every) * (_exp(Decimal(epsilon)) - 1)
+        must(_close(law["high"], odds / (1 + odds)), "its law is not that of the epsilon of its parameters")
+        _within(law, epsilon)
         return True
 
     return check
@@ -509,6 +525,7 @@ _MECHANISMS: dict[str, Callable[[Parameters], _Wanted]] = {
     "HadamardResponse": _once(lambda p, epsilon: _window(None, None, epsilon, least=_size(p) or 2)),
     "Hybrid": _each(lambda p, epsilon: _hybrid(epsilon)),
     "HypercubePrivUnit": _once(lambda p, epsilon: _cube(p["features"], p["threshold"], epsilon, False)),
+    "JointWindow": _once(_joint_window),
     "LDPFLDuchi": _each(lambda p, epsilon: _window(2, 1, epsilon)),
     "LSRR": _each(lambda p, epsilon: _table(_size(p), _size(p), epsilon)),
     "LabelLaplace": lambda p: [(2, _geometric(part(p["epsilon"], 2)))],
