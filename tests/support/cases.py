@@ -127,6 +127,8 @@ FAMILIES = [
     Case("Gaussian", lambda: bitldp.Gaussian(epsilon=1.5, delta=1e-6), _floats(1, 0.5), _VALUES),
     Case("LabelLaplace", lambda: bitldp.LabelLaplace(4, epsilon=2.0), _codes(4), _VALUES),
     Case("HypercubePrivUnit", lambda: bitldp.HypercubePrivUnit(6, epsilon=2.0), _floats(6, 0.5), _VALUES),
+    Case("JointWindow", lambda: bitldp.JointWindow(3, epsilon=4.0), _floats(3, 0.5), _VALUES),
+    Case("JointWindow-drawn", lambda: bitldp.JointWindow(5, epsilon=3.0, k=2), _floats(5, 0.5), _VALUES),
     Case("SampledSigns", lambda: bitldp.SampledSigns(6, epsilon=3.0, k=3), _floats(6, 0.5), _VALUES),
     Case(
         "CategoricalRecord",

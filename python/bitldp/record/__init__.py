@@ -7,5 +7,6 @@ from bitldp.record.categorical import CategoricalRecord
 from bitldp.record.mixed import MixedRecord
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
+from bitldp.record.window import JointWindow
 
-__all__ = ["CategoricalRecord", "HypercubePrivUnit", "MixedRecord", "RecordCap", "SampledSigns"]
+__all__ = ["CategoricalRecord", "HypercubePrivUnit", "JointWindow", "MixedRecord", "RecordCap", "SampledSigns"]

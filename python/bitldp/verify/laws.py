@@ -17,6 +17,7 @@ __all__ = [
     "decimal",
     "epsilon_of",
     "epsilons_of_features",
+    "near_and_all",
     "of_bit",
     "of_law",
     "of_rows",
@@ -326,6 +327,13 @@ def rows(law: Law) -> Iterator[tuple[float, list[Any]]]:
         same = sum(comb(bits, i) * i * ((i >= near) * inside + (i <= far) * outside) for i in range(bits + 1))
         kept = float(same / bits)
         yield from ((0.0, [kept, ONE - kept]), (1.0, [ONE - kept, kept]))
+    elif kind == "cap":  # of one number
+        points, reach = map(whole, law["windows"][0])
+        high, cells = whole(law["high"]), points + 2 * reach
+        for x in sorted({0, points // 2, points - 1}):
+            row = [(ONE - high) / cells] * cells
+            row[x : x + 2 * reach + 1] = [(ONE - high) / cells + high / (2 * reach + 1)] * (2 * reach + 1)
+            yield x / (points - 1), row
     elif kind in ("shift", "matrix"):
         inputs = whole(law["inputs"]) if kind == "shift" else len(law["weights"])
         for x in sorted({0, inputs // 2, inputs - 1}):

@@ -261,13 +261,30 @@ def _record_cap(p: Parameters) -> _Wanted:
         _is(law, "cap", windows=[], hits=p["hits"])
         drawn = Counter((whole(k), whole(w)) for k, w in law["subsets"])
         must(drawn.total() == p["m"] and drawn <= members, "its law is of other attributes than are drawn")
-        share = share_of_cap(law)
-        odds = (_exp(epsilon) - 1) * CONTEXT.divide(Decimal(share.numerator), Decimal(share.denominator))
-        must(_close(law["high"], odds / (1 + odds)), "its law is not that of the epsilon of its parameters")
-        _within(law, epsilon)
-        return True
+        return _is_near(law, epsilon)
 
     return [(1, check)]
+
+
+def _is_near(law: Mapping[str, Any], epsilon: float) -> bool:
+    """Check the chance of a cap: that of the epsilon of its parameters."""
+    share = share_of_cap(law)
+    odds = (_exp(epsilon) - 1) * CONTEXT.divide(Decimal(share.numerator), Decimal(share.denominator))
+    must(_close(law["high"], odds / (1 + odds)), "its law is not that of the epsilon of its parameters")
+    _within(law, epsilon)
+    return True
+
+
+def _joint_window(p: Parameters, epsilon: float) -> Check:
+    """Return the check of windows of as many numbers as are drawn, near a record all at once."""
+
+    def check(law: Mapping[str, Any]) -> bool:
+        if _muted(law, epsilon):
+            return True
+        _is(law, "cap", windows=[[p["levels"], p["reach"]]] * p["k"], subsets=[], hits=0)
+        return _is_near(law, epsilon)
+
+    return check
 
 
 def _ways(p: Parameters) -> int:
@@ -544,6 +561,7 @@ _MECHANISMS: dict[str, Callable[[Parameters], _Wanted]] = {
     "HadamardResponse": _once(lambda p, epsilon: _window(None, None, epsilon, least=_size(p) or 2)),
     "Hybrid": _each(lambda p, epsilon: _hybrid(epsilon)),
     "HypercubePrivUnit": _once(lambda p, epsilon: _cube(p["features"], p["threshold"], epsilon, False)),
+    "JointWindow": _once(_joint_window),
     "LDPFLDuchi": _each(lambda p, epsilon: _window(2, 1, epsilon)),
     "LSRR": _each(lambda p, epsilon: _table(_size(p), _size(p), epsilon)),
     "LabelLaplace": lambda p: [(2, _geometric(part(p["epsilon"], 2)))],

@@ -531,6 +531,9 @@ def _alphabet(maker: str, law: Mapping[str, Any]) -> int:
         return int(law["window"]["cells"]) + len(law["weights"][0]) - 1
     if kind == "bits":
         return 1 << min(len(law["thresholds"]), 64)
+    if kind == "cap":
+        points, reach = law["windows"][0]
+        return int(points + 2 * reach)
     return {"window": int(law.get("cells", 0)), "shift": int(law.get("outputs", 0)), "cube": 2}[kind]
 
 
