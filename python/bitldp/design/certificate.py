@@ -52,16 +52,15 @@ class Certificate:
         return 100.0 * max(0.0, self.value / self.bound - 1.0)
 
     def __str__(self) -> str:
-        """Return the sentence that it proves, the gap rounded up to two digits, and to 0.001 % at the least."""
+        """Return the sentence that it proves, the gap rounded up to two digits, 0.001 % at the least."""
         unit = 10.0 ** max(-3, math.floor(math.log10(max(self.gap, 1e-9))) - 1)
         gap = max(1e-3, math.ceil(self.gap / unit * (1.0 - 1e-12)) * unit)
-        return (
-            f"proven within {gap:.6g} % of every unbiased epsilon-LDP mechanism ({self.measure}; {self.method})"
-        )
+        every = f"proven within {gap:.6g} % of every unbiased epsilon-LDP mechanism"
+        return f"{every} ({self.measure}; {self.method})"
 
 
 def certified(gram: Floats, channel: Matrix, epsilon: float, second: float) -> Certificate | None:
-    """Return the certificate of a channel for linear questions, whatever solver made it; None where none is known.
+    """Return the certificate of a channel for linear questions, whatever made it; None where none is known.
 
     Parameters
     ----------
@@ -77,8 +76,9 @@ def certified(gram: Floats, channel: Matrix, epsilon: float, second: float) -> C
     Notes
     -----
     The variance is that of one report's letters by its random bits, summed over the answers and averaged over
-    uniform inputs. That of uniformly drawn inputs' answers is larger by the same amount for all mechanisms, so the
-    gap holds for it, too. Up to 20 inputs all sets are looked at, else the bound is that of eigenvalues.
+    uniform inputs. That of uniformly drawn inputs' answers is larger by the same amount for all mechanisms,
+    so the gap holds for it, too. Up to 20 inputs all sets are looked at, else the bound is that of
+    eigenvalues.
     """
     program = Program(gram, epsilon)
     shown = float(np.trace(gram)) / len(gram)  # the second moment of the answers themselves

@@ -1,13 +1,14 @@
-"""Bounds on the total variance of any epsilon-LDP mechanism for linear questions: the dual of the workload design.
+"""Bounds on the total variance of any epsilon-LDP mechanism for linear questions: the dual program.
 
-For any vector l, number b and matrix B = Y Y^T: if x_S^T B x_S + l . x_S <= b for all sets S, then every channel
-has tr(B X) <= b, since sum_S p_S x_S = 0 (`bitldp.design.workload` has the symbols), and by Cauchy and Schwarz
+For any vector l, number b and matrix B = Y Y^T: if x_S^T B x_S + l . x_S <= b for all sets S, then every
+channel has tr(B X) <= b, since sum_S p_S x_S = 0 (`bitldp.design.workload` has the symbols), and by Cauchy
+and Schwarz
 
     tr(A X^-1) >= tr(L^T Y)^2 / tr(Y^T X Y) >= tr(L^T Y)^2 / b     with A = L L^T.
 
-So a bound takes the largest value of a quadratic over all sets. Up to 20 inputs it is found by looking at all of
-them: `exact_bound`. `spectral_bound` replaces it by something that no set exceeds, at any number of inputs.
-What a search finds is no bound, and is used to generate columns alone.
+So a bound takes the largest value of a quadratic over all sets. Up to 20 inputs it is found by looking at all
+of them: `exact_bound`. `spectral_bound` replaces it by something that no set exceeds, at any number of
+inputs. What a search finds is no bound, and is used to generate columns alone.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ def exact_bound(program: Program, dual: Dual) -> Certified:
 
 
 def climbed(program: Program, dual: Dual, starts: Sets, least: float) -> Sets:
-    """Return sets that break the dual by more than `least`, by climbing from starts: one input more or less."""
+    """Return sets that break the dual by more than `least`, climbing by one input more or less."""
     matrix = program.basis @ dual.directions
     matrix = matrix @ matrix.T
     linear, diagonal = program.basis @ dual.slope, np.diag(matrix)
@@ -208,19 +209,20 @@ def spectral_bound(program: Program) -> float:
     Returns
     -------
     float
-        At most the optimum for the program's gram matrix of trace 1; near it while e^(epsilon/2) is well below the
-        number of inputs.
+        At most the optimum for the program's gram matrix of trace 1; near it while e^(epsilon/2) is well
+        below the number of inputs.
 
     Notes
     -----
-    The chances of a report, u_i for input i and least 1, have (u_i - 1)(u_i - e^eps) <= 0. With weights d_i >= 0 of
-    sum D, and h = cosh(eps/2)^2 = (1 + e^eps)^2/(4 e^eps),
+    The chances of a report, u_i for input i and least 1, have (u_i - 1)(u_i - e^eps) <= 0. With weights
+    d_i >= 0 of sum D, and h = cosh(eps/2)^2 = (1 + e^eps)^2/(4 e^eps),
 
         sum d_i u_i^2 <= (1 + e^eps) (d . u) - e^eps D <= h (d . u)^2/D,
 
-    the latter since a square is not negative. This is u^T T u <= 0 for T = diag(d) - h d d^T/D, whatever the scale
-    of u: it holds for the evidence r_S. Over all reports M = 1 1^T + X has tr(T M) <= 0, where 1^T T 1 = (1 - h) D,
-    so that tr(T X) <= (h - 1) D = sinh(eps/2)^2 D. Where T, orthogonal to the ones, has no negative eigenvalue,
+    the latter since a square is not negative. This is u^T T u <= 0 for T = diag(d) - h d d^T/D, whatever the
+    scale of u: it holds for the evidence r_S. Over all reports M = 1 1^T + X has tr(T M) <= 0, where 1^T T 1
+    = (1 - h) D, so that tr(T X) <= (h - 1) D = sinh(eps/2)^2 D. Where T, orthogonal to the ones, has no
+    negative eigenvalue,
 
         tr(A X^-1) >= tr((L^T T L)^(1/2))^2 / tr(T X) >= tr((L^T T L)^(1/2))^2 / (sinh(eps/2)^2 D).
 
@@ -228,7 +230,9 @@ def spectral_bound(program: Program) -> float:
     """
     size, basis = program.size, program.basis
     values, vectors = np.linalg.eigh(program.gram)
-    root = basis @ (vectors[:, values > _NOTHING * values[-1]] * np.sqrt(values[values > _NOTHING * values[-1]]))
+    root = basis @ (
+        vectors[:, values > _NOTHING * values[-1]] * np.sqrt(values[values > _NOTHING * values[-1]])
+    )
     flat = math.cosh(program.epsilon / 2.0) ** 2
     most = math.sinh(program.epsilon / 2.0) ** 2
 
@@ -243,7 +247,9 @@ def spectral_bound(program: Program) -> float:
         norm = float(np.sqrt(squares).sum())
         spread = root @ (turn / np.maximum(squares, _NOTHING * squares[-1]) ** 0.25)
         along = spread @ (spread.T @ weights)
-        slopes = np.square(spread).sum(axis=1) - 2.0 * flat * along / total + flat * (weights @ along) / total**2
+        slopes = (
+            np.square(spread).sum(axis=1) - 2.0 * flat * along / total + flat * (weights @ along) / total**2
+        )
         return norm**2 / (most * total), slopes / norm - 1.0 / total
 
     weights = np.ones(size)

@@ -28,10 +28,10 @@ def questions(name: str, size: int, sizes: Sequence[int] = ()) -> Floats:
     Parameters
     ----------
     name : str
-        "histogram" (or "identity"): the share of each input. "cdf": the share at most x, for every x but the last.
-        "ranges": the share from x to y, for all x <= y, ordered by x, then y. "moments": the means of x/(k - 1) and
-        of its square. "marginals": of inputs that are cells of a table, the shares of all values of each attribute,
-        then of all pairs of values of each two.
+        "histogram" (or "identity"): the share of each input. "cdf": the share at most x, for every x but the
+        last. "ranges": the share from x to y, for all x <= y, ordered by x, then y. "moments": the means of
+        x/(k - 1) and of its square. "marginals": of inputs that are cells of a table, the shares of all
+        values of each attribute, then of all pairs of values of each two.
     size : int
         k, the number of inputs.
     sizes : sequence of int, optional

@@ -25,7 +25,7 @@ from bitldp.design.workload import Columns, integers, least_total_variance
 __all__ = ["FILE", "SOLVER", "at_hand", "encoded_columns", "load_or_solve"]
 
 SOLVER = 1
-"""Version of the solver: raised whenever it gives designs of less variance, so that older ones are not loaded."""
+"""Version of the solver: raised whenever it gives better designs, so that older ones are not loaded."""
 
 FILE = "workload.json"
 
@@ -105,7 +105,7 @@ def encoded_columns(gram: Floats, epsilon: float) -> dict[str, Any]:
 
 
 def _encoded(key: dict[str, Any], columns: Columns) -> dict[str, Any]:
-    """Return columns as a JSON value: sets in hexadecimal, input 0 the lowest bit; chances in units of 2^-64."""
+    """Return columns as a JSON value in hexadecimal: sets, input 0 the lowest bit; chances times 2^64."""
     sets = [f"{sum(1 << int(each) for each in np.flatnonzero(row)):x}" for row in columns.sets]
     chances = [f"{int(chance * 2.0**64):x}" for chance in columns.chances]
     content = {**key, "sets": sets, "chances": chances}
@@ -138,7 +138,7 @@ def _decoded(key: dict[str, Any], record: Any) -> Columns:
 
 
 def _known(gram: bytes, size: int, epsilon: float) -> Columns | None:
-    """Return a shipped or cached design; None where there is none that passes its checks. A failing one is logged."""
+    """Return a shipped or cached design, or None. One that fails its checks is logged."""
     key = _key(gram, size, epsilon)
     record, source = _shipped().get(_digest(key)), "the shipped design"
     try:
@@ -164,7 +164,9 @@ def _shipped() -> dict[str, Any]:
     try:
         text = (resources.files("bitldp.design") / "shipped" / FILE).read_text(encoding="ascii")
         names = tuple(_key(b"", 2, 1.0))
-        return {_digest({name: record[name] for name in names}): record for record in json.loads(text)["designs"]}
+        return {
+            _digest({name: record[name] for name in names}): record for record in json.loads(text)["designs"]
+        }
     except (OSError, ValueError, KeyError, TypeError) as error:
         _log.warning("the shipped designs cannot be read: %s", error)
         return {}

@@ -21,7 +21,7 @@ from bitldp.design.workload import MOST_INPUTS
 from bitldp.design.workload_cache import at_hand, load_or_solve
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import LIARS, Estimate, project_simplex
-from bitldp.estimate.intervals import ByLetters, LetterLaw, Limits
+from bitldp.estimate.intervals import LetterLaw, Limits
 from bitldp.estimate.means import mean_of
 from bitldp.letters.reach import Reach
 from bitldp.letters.spread import Mixed
@@ -52,19 +52,21 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
     Parameters
     ----------
     workload : str or array_like of float, shape (answers, categories)
-        Questions about one of k categories: what each category counts for in each answer, finite; a question's
-        answer is the mean of that over the records. By name, for categories in order: "ranges" (the share from x to
-        y, for all x <= y, ordered by x, then y), "cdf" (the share at most x, for all but the last), "moments" (the
-        means of x/(k - 1) and of its square), "histogram" or "identity" (the share of each), and "marginals" of a
-        table with `sizes` (the shares of the values of each attribute, then of each two attributes together).
+        Questions about one of k categories: what each category counts for in each answer, finite; a
+        question's answer is the mean of that over the records. By name, for categories in order: "ranges"
+        (the share from x to y, for all x <= y, ordered by x, then y), "cdf" (the share at most x, for all but
+        the last), "moments" (the means of x/(k - 1) and of its square), "histogram" or "identity" (the share
+        of each), and "marginals" of a table with `sizes` (the shares of the values of each attribute, then of
+        each two attributes together).
     categories : int, sequence or Categories, optional
         k, 2 to 512: how many, or their labels, as of `GRR`. None: as many as the matrix has columns, or the
         product of `sizes`.
     epsilon : float
-        Privacy budget of a record, 0 or from 1e-3 to 20; the exact epsilon is at most that, and less by a relative
-        1e-13.
+        Privacy budget of a record, 0 or from 1e-3 to 20; the exact epsilon is at most that, and less by a
+        relative 1e-13.
     sizes : sequence of int, optional
-        Values of each attribute, for "marginals": category ``numpy.ravel_multi_index(record, sizes)`` is a record.
+        Values of each attribute, for "marginals": category ``numpy.ravel_multi_index(record, sizes)`` is a
+        record.
 
     Raises
     ------
@@ -75,16 +77,17 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
 
     Notes
     -----
-    Neighbouring records hold any two categories. A report is the code of a set of categories, which is e^epsilon
-    times as likely from its members as from the others; sets and chances are those of least total variance
-    (the sum over the answers, inputs uniform): a convex program, solved to 1e-8 up to 20 categories, where all
-    sets are compared, and by a search for more. `certificate` says how near the result is to a bound for every
-    unbiased mechanism, whatever its reports are, and is checked from the law itself. No estimate changes a design's
-    privacy: `estimate` takes other questions, too.
+    Neighbouring records hold any two categories. A report is the code of a set of categories, which is
+    e^epsilon times as likely from its members as from the others; sets and chances are those of least total
+    variance (the sum over the answers, inputs uniform): a convex program, solved to 1e-8 up to 20 categories,
+    where all sets are compared, and by a search for more. `certificate` says how near the result is to a
+    bound for every unbiased mechanism, whatever its reports are, and is checked from the law itself. No
+    estimate changes a design's privacy: `estimate` takes other questions, too.
 
-    Up to 12 categories a design takes a fifth of a second, up to 20 some seconds, for 64 about a minute, above
-    that minutes; it is kept in the cache of designs. Another machine may find another table of as little variance.
-    So client and server share one mechanism as a pickle, which holds the table; `fingerprint` tells tables apart.
+    Up to 12 categories a design takes a fifth of a second, up to 20 some seconds, for 64 about a minute,
+    above that minutes; it is kept in the cache of designs. Another machine may find another table of as
+    little variance. So client and server share one mechanism as a pickle, which holds the table;
+    `fingerprint` tells tables apart.
 
     The sampler reads the row that the input chooses: above 32 reports that is not constant-time.
 
@@ -103,8 +106,8 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
     >>> middle = mechanism.estimate(reports, [[0, 0, 1, 1, 1, 0, 0, 0]])
     >>> bool(abs(middle.value[0] - np.mean((ages >= 2) & (ages <= 4))) < 4.0 * middle.stderr[0])
     True
-    >>> print(mechanism.certificate)
-    proven within 0.001 % of every unbiased epsilon-LDP mechanism (total variance, inputs uniform; all sets of inputs priced)
+    >>> str(mechanism.certificate).partition(" (")[0]
+    'proven within 0.001 % of every unbiased epsilon-LDP mechanism'
     """
 
     workload: Annotated[
@@ -145,12 +148,14 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
     @classmethod
     def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
         """Return the parameters of an example: ranges of eight values."""
-        return {"workload": "ranges", "epsilon": epsilon, "categories": cls._usual_size if size is None else size}
+        return {
+            "workload": "ranges",
+            "epsilon": epsilon,
+            "categories": cls._usual_size if size is None else size,
+        }
 
     @classmethod
-    def solved(
-        cls, workload: Any, *, epsilon: float, categories: Any = None, sizes: Any = None
-    ) -> bool:
+    def solved(cls, workload: Any, *, epsilon: float, categories: Any = None, sizes: Any = None) -> bool:
         """Tell whether the design of these parameters is shipped or cached, so that no solver is called.
 
         Parameters
@@ -231,18 +236,10 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
         mass = law.mean(axis=0)
         evidence = law / np.where(mass > 0.0, mass, 1.0)
         information = evidence @ law.T
-        result = evidence.T @ np.linalg.pinv(information, rcond=1e-11, hermitian=True)
-        missing = np.linalg.pinv(law, rcond=1e-11) @ law if len(mass) < self._size else 0.0
-        del missing
-        return np.asarray(result)
-
-    def _asked(self, given: ArrayLike | None) -> tuple[Floats, Floats]:
-        """Return questions, checked, and by report what they are answered with for sure where all is estimable."""
-        rows = self.questions if given is None else _matrix("questions", given, self._size)
-        return rows, self._indicators
+        return np.asarray(evidence.T @ np.linalg.pinv(information, rcond=1e-11, hermitian=True))
 
     def _blocks(self, rows: Floats) -> Iterator[tuple[Floats, Floats]]:
-        """Yield questions and their letters, shape (reports, questions), some at a time; refuse what has none."""
+        """Yield questions and their letters, shape (reports, questions), some at a time; refuse others."""
         indicators, law = self._indicators, self.probabilities()
         step = max(1, _BLOCK // max(len(indicators), self._size))
         for start in range(0, len(rows), step):
@@ -251,7 +248,8 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
             letters = letters + indicators @ (block.T - law @ letters)  # one step of refinement
             if np.abs(law @ letters - block.T).max() > _ESTIMABLE * max(1.0, float(np.abs(block).max())):
                 raise ValueError(
-                    f"{type(self).__name__}: no unbiased decode exists of a question that the design is not for"
+                    f"{type(self).__name__}: no unbiased decode exists of a question that the design does not "
+                    "answer"
                 )
             yield block, letters
 
@@ -288,8 +286,8 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
         reports : array_like of int
             Reports of n >= 1 records, of the shapes that `randomize` returns.
         questions : array_like of float, shape (answers, categories), optional
-            What each category counts for in each answer. None: those of the workload. Others are answered at the
-            variance that the design has for them.
+            What each category counts for in each answer. None: those of the workload. Others are answered at
+            the variance that the design has for them.
 
         Returns
         -------
@@ -299,13 +297,13 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
         Raises
         ------
         ValueError, TypeError
-            If no unbiased decode exists (at epsilon 0, or for a question that the design tells nothing about), for
-            no reports, or for a report out of range.
+            If no unbiased decode exists (at epsilon 0, or for a question that the design tells nothing
+            about), for no reports, or for a report out of range.
         """
         return self.accumulator()._filled(reports).estimate_answers(questions)
 
     def estimate_frequencies(self, reports: ArrayLike, *, project: bool = False) -> Estimate:
-        """Estimate the frequency of every category, where the design can tell it; see `GRR.estimate_frequencies`.
+        """Estimate the frequency of every category, where the design tells it; see `GRR`.
 
         Designs for histograms, ranges and distribution functions can, those for few questions cannot.
         """
@@ -338,7 +336,7 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
         return np.concatenate([each[codes] for each in self._variances()], axis=-1)
 
     def _variances(self) -> Iterator[Floats]:
-        """Yield the variance of each answer's letter (column) for each category (row), some answers at a time."""
+        """Yield the variance of each answer's letter (column) for each category (row), in blocks."""
         law = self.probabilities()
         for block, letters in self._blocks(self.questions):
             yield np.maximum(law @ np.square(letters) - np.square(block.T), 0.0)
@@ -360,15 +358,16 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
 
     @property
     def total_variance(self) -> float:
-        """Sum over the answers of the variance of one report's letter, inputs uniform: what the design minimises."""
+        """Sum over the answers of one report's variance, inputs uniform: what the design minimises."""
         return self.mean_variance() * len(self.questions)
 
     @cached_property
     def certificate(self) -> Certificate | None:
-        """How near `total_variance` is to a bound for all unbiased mechanisms; None where none is known to a factor 2.
+        """How near `total_variance` is to a bound for all unbiased mechanisms; None if that is not within 2.
 
-        Up to 20 categories it compares all sets of them, which takes up to a second. For more it is the bound of
-        eigenvalues (`bitldp.design.pricing`), near while e^(epsilon/2) is well below the number of categories.
+        Up to 20 categories it compares all sets of them, which takes up to a second. For more it is the bound
+        of eigenvalues (`bitldp.design.pricing`), near while e^(epsilon/2) is well below the number of
+        categories.
         """
         if self._release.epsilon == 0.0:
             return None
@@ -377,7 +376,7 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
 
     @property
     def bound(self) -> float | None:
-        """Total variance below which no unbiased mechanism of this epsilon has, inputs uniform; None if unknown."""
+        """The least total variance that is not ruled out at this epsilon, inputs uniform; None if unknown."""
         return None if self.certificate is None else self.certificate.bound
 
     def _reach(self, total: bool = False) -> tuple[Reach]:
@@ -401,7 +400,9 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
         except ValueError as error:
             return {"errors": {"unbiased": str(error)}}
         proof = {} if self.certificate is None else {"certificate": str(self.certificate)}
-        return {"errors": {**spreads("an_answer", deviations, users), "answers": len(self.questions), **proof}}
+        return {
+            "errors": {**spreads("an_answer", deviations, users), "answers": len(self.questions), **proof}
+        }
 
 
 class WorkloadAccumulator(CountAccumulator):
@@ -437,33 +438,29 @@ class WorkloadAccumulator(CountAccumulator):
         if n < 1:
             raise ValueError("reports: at least one is needed for an estimate")
         law, shares = self.mechanism.probabilities(), self.counts / n
-        parts, influence = [], 0.0
+        parts, reach, influence = [], 0.0, 0.0
         for block, letters in self.mechanism._blocks(rows):
             low = block.min(axis=1)
             span = block.max(axis=1) - low
             span = np.where(span > 0.0, span, 1.0)
-            scaled, points = (letters - low) / span, ((block.T - low) / span)
+            scaled = (letters - low) / span  # each answer in units of its own range
             value, middle = shares @ scaled, scaled.mean(axis=0)
             spread = np.maximum(shares @ np.square(scaled - middle) - np.square(value - middle), 0.0)
-            variance = spread * (n / (n - 1)) if n > 1 else np.full_like(value, np.nan)
-            known = LetterLaw(_mixed(points, law @ np.square(scaled - 0.5)), float(np.ptp(scaled, axis=0).max()), jump=float(np.ptp(scaled, axis=0).max()) / 2.0)
-            parts.append((mean_of(value, variance, n, known), low, span))
-            reach = np.maximum(scaled.max(axis=0), 1.0 - scaled.min(axis=0)) * span
-            influence = max(influence, LIARS * float(reach.max()))
-        value, stderr = (
-            np.concatenate([low * whole + span * getattr(made, name) for made, low, span in parts])
-            for name, whole in (("value", 1.0), ("stderr", 0.0))
-        )
-        limits = _Scaled(
-            tuple(made.limits for made, _, _ in parts if made.limits is not None),
-            np.concatenate([low for _, low, _ in parts]),
-            np.concatenate([span for _, _, span in parts]),
-        )
-        return Estimate(value, stderr, n, influence=influence, limits=limits)
+            sides = _sides((block.T - low) / span, law @ np.square(scaled - 0.5))
+            parts.append(np.stack([value, spread, low, span, *sides]))
+            reach = max(reach, float(np.ptp(scaled, axis=0).max()))
+            moved = np.maximum(scaled.max(axis=0), 1.0 - scaled.min(axis=0)) * span
+            influence = max(influence, LIARS * float(moved.max()))
+        value, spread, low, span, *ends = np.concatenate(parts, axis=1)
+        variance = spread * (n / (n - 1)) if n > 1 else np.full_like(value, np.nan)
+        mixed = Mixed(np.array([0.0, 1.0]), np.stack(ends[:2]), np.stack(ends[2:]))
+        made = mean_of(value, variance, n, LetterLaw(mixed, reach, jump=reach / 2.0))
+        limits = None if made.limits is None else _Scaled(made.limits, low, span)
+        return Estimate(low + span * made.value, span * made.stderr, n, influence=influence, limits=limits)
 
 
-def _mixed(points: Floats, moments: Floats) -> Mixed:
-    """Return bounds of second moments over records of a known mean answer, by answer.
+def _sides(points: Floats, moments: Floats) -> list[Floats]:
+    """Return bounds of second moments over records of a known mean answer, at 0 and at 1: least, then most.
 
     Parameters
     ----------
@@ -474,59 +471,48 @@ def _mixed(points: Floats, moments: Floats) -> Mixed:
 
     Notes
     -----
-    Lines above and below all points: through the extremes at 0 and at 1, moved past what counts for something
+    Lines below and above all points: through the extremes at 0 and at 1, moved past what counts for something
     between.
     """
-    sides = []
-    for sign in (1.0, -1.0):
+    sides: list[Floats] = []
+    for sign in (-1.0, 1.0):
         high = sign * moments
-        ends = [np.where(points == end, high, -np.inf).max(axis=0) for end in (0.0, 1.0)]
-        ends[1] = np.where(np.isfinite(ends[1]), ends[1], ends[0])  # an answer that all records share
-        lifted = np.maximum((high - (ends[0] * (1.0 - points) + ends[1] * points)).max(axis=0), 0.0)
-        sides.append(sign * np.stack([ends[0] + lifted, ends[1] + lifted]))
-    most, least = sides
-    return Mixed(np.array([0.0, 1.0]), least, most)
+        none, every = (np.where(points == end, high, -np.inf).max(axis=0) for end in (0.0, 1.0))
+        every = np.where(np.isfinite(every), every, none)  # of an answer that all records share
+        lifted = np.maximum((high - (none * (1.0 - points) + every * points)).max(axis=0), 0.0)
+        sides += [sign * (none + lifted), sign * (every + lifted)]
+    return sides
 
 
 @dataclass(frozen=True, eq=False)
 class _Scaled(Limits):
-    """Limits of answers that were estimated in units of their own range, in several parts.
+    """Limits of answers that were estimated in units of their own range.
 
     Attributes
     ----------
-    parts : tuple of Limits
-        One after the other.
+    inner : Limits
+        In those units.
     low, span : ndarray of float64
         The least that a record counts for in each answer, and how far the largest is from it.
-    index : any
-        Entries that are meant; None: all.
     """
 
-    parts: tuple[Limits, ...]
+    inner: Limits
     low: Floats
     span: Floats
-    index: Any = None
 
     @property
     def method(self) -> str:
         """Name of the method."""
-        return self.parts[0].method
+        return self.inner.method
 
     def limits(self, value: Floats, stderr: Floats, tail: float) -> tuple[Floats, Floats]:
         """Return lower and upper limits, each wrong with probability `tail`."""
-        if self.index is not None:
-            raise ValueError("level: intervals of chosen entries are those of all, chosen afterwards")
-        unit, error, ends, start = (value - self.low) / self.span, stderr / self.span, [], 0
-        for each in self.parts:
-            stop = start + (len(each.variance) if isinstance(each, ByLetters) else len(unit))
-            ends.append(each.limits(unit[start:stop], error[start:stop], tail))
-            start = stop
-        low, high = (self.low + self.span * np.concatenate(side) for side in zip(*ends, strict=True))
-        return low, high
+        low, high = self.inner.limits((value - self.low) / self.span, stderr / self.span, tail)
+        return self.low + self.span * low, self.low + self.span * high
 
     def at(self, index: Any) -> Limits:
         """Return those of some entries."""
-        return replace(self, index=index)
+        return _Scaled(self.inner.at(index), np.asarray(self.low[index]), np.asarray(self.span[index]))
 
 
 def _matrix(name: str, given: Any, size: int | None) -> Floats:
@@ -537,7 +523,9 @@ def _matrix(name: str, given: Any, size: int | None) -> Floats:
     rows = rows.astype(np.float64)
     if rows.ndim != 2 or not len(rows) or len(rows) > MOST_ANSWERS or size not in (None, rows.shape[1]):
         width = "categories" if size is None else size
-        raise ValueError(f"{name}: shape must be (answers, {width}) with 1 to {MOST_ANSWERS} answers, got {rows.shape}")
+        raise ValueError(
+            f"{name}: shape must be (answers, {width}) with 1 to {MOST_ANSWERS} answers, got {rows.shape}"
+        )
     if not np.isfinite(np.square(rows).sum()):
         raise ValueError(f"{name}: must be finite, and so must their squares")
     return rows
@@ -545,7 +533,9 @@ def _matrix(name: str, given: Any, size: int | None) -> Floats:
 
 def _checked(workload: Any, sizes: Any, categories: Any) -> tuple[Any, tuple[int, ...] | None, int]:
     """Return workload and sizes, checked, and how many categories there are."""
-    count = None if categories is None else len(categories) if isinstance(categories, Dictionary) else categories
+    count = (
+        None if categories is None else len(categories) if isinstance(categories, Dictionary) else categories
+    )
     if sizes is not None and workload != "marginals":
         raise ValueError('sizes: is for workload="marginals"')
     if not isinstance(workload, str):
