@@ -99,7 +99,7 @@ _NAMES = {
         "SampledReports",
         "ThreeOutputs",
     ),
-    "ordered": ("HeavyHitters", "Hierarchy", "SquareWave"),
+    "ordered": ("HeavyHitters", "Hierarchy", "SquareWave", "WorkloadDesign"),
     "points": ("BRR", "LSRR", "Exponential", "OptimalUtility", "location_codes"),
     "privacy": ("Guarantee", "PrivacyClaimWarning"),
     "recommend": ("Recommendation", "recommend"),

@@ -75,6 +75,7 @@ from bitldp.numeric import ThreeOutputs as ThreeOutputs
 from bitldp.ordered import HeavyHitters as HeavyHitters
 from bitldp.ordered import Hierarchy as Hierarchy
 from bitldp.ordered import SquareWave as SquareWave
+from bitldp.ordered import WorkloadDesign as WorkloadDesign
 from bitldp.points import BRR as BRR
 from bitldp.points import LSRR as LSRR
 from bitldp.points import Exponential as Exponential

@@ -191,6 +191,13 @@ FAMILIES = [
     ),
     Case("Exponential", lambda: bitldp.Exponential(8, epsilon=2.0), _codes(8), _VALUES),
     Case("LSRR", lambda: bitldp.LSRR(8, epsilon=2.0), _codes(8), _VALUES),
+    # its design is shipped
+    Case(
+        "WorkloadDesign",
+        lambda: bitldp.WorkloadDesign("ranges", categories=8, epsilon=2.0),
+        _codes(8),
+        _CODES,
+    ),
 ]
 
 # Those whose reports are several arrays, public coins among them.

@@ -590,5 +590,6 @@ _MECHANISMS: dict[str, Callable[[Parameters], _Wanted]] = {
     "SymmetricRR": _symmetric,
     "ThreeOutputs": _each(lambda p, epsilon: _table(3, 3, epsilon)),
     "UER": lambda p: _rare({**p, "odd": True}),
+    "WorkloadDesign": _once(lambda p, epsilon: _table(_size(p), None, epsilon)),
     "WarnerRR": _once(lambda p, epsilon: _window(2, 1, epsilon)),
 }
