@@ -12,7 +12,7 @@ from typing import Any
 from .findings import Unproven, must
 from .laws import CONTEXT, ONE, epsilon_of, of_law, of_rows, sizes, weights, whole
 
-__all__ = ["BITS", "CODES", "RECORDS", "SIZES", "WORDS", "checked", "claimed", "given", "known"]
+__all__ = ["BITS", "CODES", "HASHES", "RECORDS", "SIZES", "WORDS", "checked", "claimed", "given", "known"]
 
 Parameters = Mapping[str, Any]
 Check = Callable[[Mapping[str, Any]], bool]
@@ -23,7 +23,8 @@ _Wanted = list[tuple[int, Check]]
 
 WORDS = ("FRR", "MOUE", "SymmetricRR", "UER")
 BITS = ("OUE", "RAPPOR", "SUE", "SubsetSelection")  # a report is a bit for each category
-CODES = ("BlockDesign", "HadamardResponse", "OLH", *WORDS)  # reports that are no category and no number
+HASHES = ("LOLOHA", "OLH")  # a report is a function and a value
+CODES = ("BlockDesign", "HadamardResponse", *HASHES, *WORDS)  # reports that are no category and no number
 RECORDS = ("CategoricalRecord", "MixedRecord")
 SIZES = ("categories", "classes", "candidates", "size")
 
@@ -34,6 +35,10 @@ _NAMED = ("a large table", "a long noise", "promised")  # laws without their int
 _ONE_HOT = "one-hot input"
 _GIVEN = {
     **dict.fromkeys(("OUE", "SUE", "LabelLaplace"), _ONE_HOT),
+    "LOLOHA": (
+        "all reports while the hashed value stays: each other hashed value costs the same once more, and the "
+        "reports show when it changes"
+    ),
     "RAPPOR": f"{_ONE_HOT}, and all reports of one value together: a value that changes counts once more",
 }
 
@@ -510,6 +515,7 @@ _MECHANISMS: dict[str, Callable[[Parameters], _Wanted]] = {
     "Hybrid": _each(lambda p, epsilon: _hybrid(epsilon)),
     "HypercubePrivUnit": _once(lambda p, epsilon: _cube(p["features"], p["threshold"], epsilon, False)),
     "LDPFLDuchi": _each(lambda p, epsilon: _window(2, 1, epsilon)),
+    "LOLOHA": _once(lambda p, epsilon: _window(p["cells"], 1, epsilon)),
     "LSRR": _each(lambda p, epsilon: _table(_size(p), _size(p), epsilon)),
     "LabelLaplace": lambda p: [(2, _geometric(part(p["epsilon"], 2)))],
     "LabelRR": lambda p: [(1, _beta(p))],
