@@ -44,6 +44,7 @@ _NAMES = {
     "bits": ("FRR", "MOUE", "UER", "BitRand", "SymmetricRR"),
     "categorical": (
         "GRR",
+        "LOLOHA",
         "OLH",
         "OUE",
         "RAPPOR",

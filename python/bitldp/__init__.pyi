@@ -13,6 +13,7 @@ from bitldp.bits import UER as UER
 from bitldp.bits import BitRand as BitRand
 from bitldp.bits import SymmetricRR as SymmetricRR
 from bitldp.categorical import GRR as GRR
+from bitldp.categorical import LOLOHA as LOLOHA
 from bitldp.categorical import OLH as OLH
 from bitldp.categorical import OUE as OUE
 from bitldp.categorical import RAPPOR as RAPPOR

@@ -63,6 +63,7 @@ CASES = [
     Case("BlockDesign", lambda: bitldp.BlockDesign(90, epsilon=2.0), _codes(90), ("codes", "packed")),
     Case("BlockDesign-steps", lambda: bitldp.BlockDesign(37, epsilon=1.0), _codes(37), ("codes", "packed")),
     Case("OLH", lambda: bitldp.OLH(37, epsilon=2.0), _codes(37), ("codes", "packed")),
+    Case("LOLOHA", lambda: bitldp.LOLOHA(37, epsilon=3.0, first=2.0), _codes(37), ("codes", "packed")),
     Case(
         "HadamardResponse", lambda: bitldp.HadamardResponse(37, epsilon=2.0), _codes(37), ("codes", "packed")
     ),

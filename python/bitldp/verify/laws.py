@@ -17,7 +17,6 @@ __all__ = [
     "decimal",
     "epsilon_of",
     "epsilons_of_features",
-    "near_and_all",
     "of_bit",
     "of_law",
     "of_rows",

@@ -13,7 +13,19 @@ from typing import Any
 from .findings import Unproven, must
 from .laws import CONTEXT, ONE, epsilon_of, of_law, of_rows, share_of_cap, sizes, weights, whole
 
-__all__ = ["BITS", "CODES", "RECORDS", "SIZES", "WORDS", "checked", "claimed", "given", "known", "numbers_of"]
+__all__ = [
+    "BITS",
+    "CODES",
+    "HASHES",
+    "RECORDS",
+    "SIZES",
+    "WORDS",
+    "checked",
+    "claimed",
+    "given",
+    "known",
+    "numbers_of",
+]
 
 Parameters = Mapping[str, Any]
 Check = Callable[[Mapping[str, Any]], bool]
@@ -24,7 +36,8 @@ _Wanted = list[tuple[int, Check]]
 
 WORDS = ("FRR", "MOUE", "SymmetricRR", "UER")
 BITS = ("OUE", "RAPPOR", "SUE", "SubsetSelection")  # a report is a bit for each category
-CODES = ("BlockDesign", "HadamardResponse", "OLH", *WORDS)  # reports that are no category and no number
+HASHES = ("LOLOHA", "OLH")  # a report is a function and a value
+CODES = ("BlockDesign", "HadamardResponse", *HASHES, *WORDS)  # reports that are no category and no number
 RECORDS = ("CategoricalRecord", "MixedRecord")
 SIZES = ("categories", "classes", "candidates", "size")
 
@@ -35,6 +48,10 @@ _NAMED = ("a large table", "a long noise", "promised")  # laws without their int
 _ONE_HOT = "one-hot input"
 _GIVEN = {
     **dict.fromkeys(("OUE", "SUE", "LabelLaplace"), _ONE_HOT),
+    "LOLOHA": (
+        "all reports while the hashed value stays: each other hashed value costs the same once more, and the "
+        "reports show when it changes"
+    ),
     "RAPPOR": f"{_ONE_HOT}, and all reports of one value together: a value that changes counts once more",
 }
 
@@ -563,6 +580,7 @@ _MECHANISMS: dict[str, Callable[[Parameters], _Wanted]] = {
     "HypercubePrivUnit": _once(lambda p, epsilon: _cube(p["features"], p["threshold"], epsilon, False)),
     "JointWindow": _once(_joint_window),
     "LDPFLDuchi": _each(lambda p, epsilon: _window(2, 1, epsilon)),
+    "LOLOHA": _once(lambda p, epsilon: _window(p["cells"], 1, epsilon)),
     "LSRR": _each(lambda p, epsilon: _table(_size(p), _size(p), epsilon)),
     "LabelLaplace": lambda p: [(2, _geometric(part(p["epsilon"], 2)))],
     "LabelRR": lambda p: [(1, _beta(p))],

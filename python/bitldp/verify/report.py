@@ -29,7 +29,7 @@ from .laws import (
     well_formed,
     whole,
 )
-from .parameters import BITS, CODES, RECORDS, SIZES, WORDS
+from .parameters import BITS, CODES, HASHES, RECORDS, SIZES, WORDS
 
 __all__ = ["canonical", "verify"]
 
@@ -467,7 +467,7 @@ def _released(entry: Mapping[str, Any]) -> list[str]:
     kind, p, columns, first = entry["mechanism"], entry["parameters"], entry["columns"], entry["columns"][0]
     if not parameters.known(kind):
         raise Unproven(f"the columns of {kind!r} are not known here")
-    if kind == "OLH":
+    if kind in HASHES:
         return [f"{first}_{part}" for part in ("a", "b", "value")]
     if kind == "BlockDesign" and p["public"]:
         raise Unproven("a report of two parts has no columns that are known here")
@@ -555,7 +555,7 @@ def _reports(entry: Mapping[str, Any], column: Mapping[str, Any]) -> tuple[set[s
     law = entry["law"][0]["laws"][0]
     if output == "bits":
         return {"0", "1"}, 2
-    if kind in RECORDS or kind == "OLH" or law["law"] in ("mute", "unary"):
+    if kind in RECORDS or kind in HASHES or law["law"] in ("mute", "unary"):
         return None
     if kind in WORDS:
         count = 1 << p["bits"]
