@@ -143,6 +143,13 @@ FAMILIES = [
         _codes(4, 3),
         _CODES,
     ),
+    Case("RecordCap", lambda: bitldp.RecordCap((4, 4, 9), epsilon=5.0, m=2), _codes(4, 3), _CODES),
+    Case(
+        "RecordCap-all",
+        lambda: bitldp.RecordCap((4, 5, 4), epsilon=3.0, m=3, hits=2, subset=(1, 2, 1)),
+        _codes(4, 3),
+        _CODES,
+    ),
     Case("MVU", lambda: bitldp.MVU(epsilon=2.0, interval=(-1.0, 1.0)), _floats(1, 0.5), _VALUES),
     Case(
         "MVU-one-bit",

@@ -89,9 +89,9 @@ class RecordCap(LabelledAttributes):
         Exact epsilon of a record, finite, zero or more.
     m : int, optional
         Attributes of a record that are drawn in public, without looking at it, 1 to 256. None, as for
-        `size`, `hits` and `weights`: the number with the least mean variance; among those within 2 % of it,
+        `subset`, `hits` and `weights`: the number with the least mean variance; among those within 2 % of it,
         that of the fewest bits. Holds the number afterwards.
-    size : int or sequence of int, optional
+    subset : int or sequence of int, optional
         Categories of the subset that is reported of each attribute, w. Holds the numbers afterwards.
     hits : int, optional
         Subsets that hold the true category from which on a report is likely, kappa, 1 to m. Holds the number
@@ -137,7 +137,7 @@ class RecordCap(LabelledAttributes):
     --------
     >>> import numpy as np, bitldp
     >>> mechanism = bitldp.RecordCap([2, 3, 4], epsilon=6.0)
-    >>> mechanism.m, mechanism.size, mechanism.hits
+    >>> mechanism.m, mechanism.subset, mechanism.hits
     (3, (1, 1, 1), 3)
     >>> x = np.tile([0, 2, 1], (20_000, 1))
     >>> reports = mechanism.randomize(x, rng=1)
@@ -152,7 +152,7 @@ class RecordCap(LabelledAttributes):
     _: KW_ONLY
     epsilon: Budget
     m: Annotated[int | None, optional(whole(1, MOST_DRAWN))] = None
-    size: Annotated[
+    subset: Annotated[
         int | Sequence[int] | None,
         optional(partial(_each, 1, 1 << 20)),
         Option(form="N|N,N,...", read=read_sizes, short="Categories of each subset."),
@@ -181,15 +181,15 @@ class RecordCap(LabelledAttributes):
             raise ValueError(
                 f"m: must be between 1 and {count}, as many as there are attributes, got {self.m}"
             )
-        size, weights = (_spread_out(name, getattr(self, name), count) for name in ("size", "weights"))
-        for index, (own, k) in enumerate(zip(size, categories, strict=True)):
+        subset, weights = (_spread_out(name, getattr(self, name), count) for name in ("subset", "weights"))
+        for index, (own, k) in enumerate(zip(subset, categories, strict=True)):
             if own is not None and own >= k:
                 raise ValueError(
-                    f"size: a subset of attribute {index} is of 1 to {k - 1} categories, got {own}"
+                    f"subset: that of attribute {index} is of 1 to {k - 1} categories, got {own}"
                 )
         if self.hits is not None and self.hits > (self.m or min(count, MOST_DRAWN)):
             raise ValueError(f"hits: must be between 1 and m, got {self.hits}")
-        alike = [(k, own or 0, weight or 0) for k, own, weight in zip(categories, size, weights, strict=True)]
+        alike = [(k, own or 0, weight or 0) for k, own, weight in zip(categories, subset, weights, strict=True)]
         counted = Counter(alike)
         groups = sorted(counted)
         best = best_cap(
@@ -198,13 +198,13 @@ class RecordCap(LabelledAttributes):
             self.epsilon,
             self.m,
             self.hits,
-            None if self.size is None else tuple(each[1] for each in groups),
+            None if self.subset is None else tuple(each[1] for each in groups),
             None if self.weights is None else tuple(each[2] for each in groups),
             self.aim == "tables",
         )
         for each, own in zip(groups, best.sizes, strict=True):
             if own > 1 and each[0] > _MOST:
-                raise ValueError(f"size: of more than {_MOST} categories only one is reported, got {own}")
+                raise ValueError(f"subset: of more than {_MOST} categories only one is reported, got {own}")
         chosen = dict(zip(groups, zip(best.sizes, best.weights, strict=True), strict=True))
         given = [(each[0], *chosen[each]) for each in alike]
         kinds = sorted(set(given))
@@ -220,7 +220,7 @@ class RecordCap(LabelledAttributes):
         self._set(
             m=best.m,
             hits=best.hits,
-            size=tuple(each[1] for each in given),
+            subset=tuple(each[1] for each in given),
             weights=tuple(each[2] for each in given),
             _law=law,
             _kind_of=kind_of,

@@ -270,7 +270,7 @@ def _cube(bits: int, near: int, epsilon: float, paper: bool) -> Check:
 def _record_cap(p: Parameters) -> _Wanted:
     """Return the law of attributes that are drawn in public: subsets, of which enough hold the record's."""
     epsilon = p["epsilon"]
-    members = Counter(zip(numbers_of(p["attributes"]), p["size"], strict=True))
+    members = Counter(zip(numbers_of(p["attributes"]), p["subset"], strict=True))
 
     def check(law: Mapping[str, Any]) -> bool:
         if _muted(law, epsilon):
@@ -307,7 +307,7 @@ def _joint_window(p: Parameters, epsilon: float) -> Check:
 def _ways(p: Parameters) -> int:
     """Return how many laws there are: one for each number of drawn attributes of each kind."""
     ways = [1] + [0] * p["m"]
-    for count in Counter(zip(numbers_of(p["attributes"]), p["size"], strict=True)).values():
+    for count in Counter(zip(numbers_of(p["attributes"]), p["subset"], strict=True)).values():
         ways = [sum(ways[max(0, drawn - count) : drawn + 1]) for drawn in range(p["m"] + 1)]
     return ways[p["m"]]
 

@@ -511,10 +511,10 @@ def _of_record(entry: Mapping[str, Any]) -> list[str]:
 def _of_cap(p: Mapping[str, Any], first: str) -> list[str]:
     """Return the columns of a record's report: the attributes that were drawn, and their subsets."""
     sizes = parameters.numbers_of(p["attributes"])
-    widths = [1 if w == 1 else k for k, w in zip(sizes, p["size"], strict=True)]
+    widths = [1 if w == 1 else k for k, w in zip(sizes, p["subset"], strict=True)]
     if p["m"] == len(sizes):
         return [f"{first}_code{i}" for i in range(sum(widths))]
-    longest = max((k - 1).bit_length() if w == 1 else k for k, w in zip(sizes, p["size"], strict=True))
+    longest = max((k - 1).bit_length() if w == 1 else k for k, w in zip(sizes, p["subset"], strict=True))
     codes = p["m"] * (1 if max(widths) == 1 else longest)
     drawn = [f"{first}_attribute{i}" for i in range(p["m"])]
     return [*drawn, *(f"{first}_code{i}" for i in range(codes))]

@@ -28,7 +28,7 @@ REFUSED = {  # no linear estimate
     "EXP": "its law is about ranks",
     "Compressed": "cannot be undone",
 }
-OF_GROUPS = ["CategoricalRecord", "CategoricalRecord-split", "MixedRecord", "Hierarchy", "HeavyHitters"]
+OF_GROUPS = ["CategoricalRecord", "CategoricalRecord-split", "MixedRecord", "RecordCap", "RecordCap-all", "Hierarchy", "HeavyHitters"]
 BOUNDED = ["CrossPolytope", "CrossPolytope-haar", "RandomCodebook"]  # by the norm of a vector
 ONE_BY_ONE = [name for name in EVERY if name not in {*REFUSED, *OF_GROUPS}]
 

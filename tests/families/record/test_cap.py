@@ -15,16 +15,16 @@ from bitldp.release.sampled import SampledReports
 SMALL = {
     "sampled": lambda: bitldp.RecordCap([2, 3, 3], epsilon=2.0, m=2, hits=2, weights=(2, 1, 3)),
     "one": lambda: bitldp.RecordCap([2, 3, 3], epsilon=2.0, m=1),
-    "all": lambda: bitldp.RecordCap([2, 3, 2], epsilon=3.0, m=3, hits=1, size=1),
-    "subsets": lambda: bitldp.RecordCap([3, 4, 3], epsilon=2.0, m=3, hits=3, size=(2, 2, 1)),
+    "all": lambda: bitldp.RecordCap([2, 3, 2], epsilon=3.0, m=3, hits=1, subset=1),
+    "subsets": lambda: bitldp.RecordCap([3, 4, 3], epsilon=2.0, m=3, hits=3, subset=(2, 2, 1)),
     "yes-or-no": lambda: bitldp.RecordCap([2, 2, 2], epsilon=4.0, m=3, hits=3),
-    "sampled-subsets": lambda: bitldp.RecordCap([4, 3, 3], epsilon=2.0, m=2, hits=1, size=(2, 1, 1)),
+    "sampled-subsets": lambda: bitldp.RecordCap([4, 3, 3], epsilon=2.0, m=2, hits=1, subset=(2, 1, 1)),
 }
 
 
 def subsets(mechanism: Any, attribute: int) -> list[tuple[int, ...]]:
     """Return all subsets of the categories of an attribute that a report may have."""
-    return list(itertools.combinations(range(mechanism._sizes[attribute]), mechanism.size[attribute]))
+    return list(itertools.combinations(range(mechanism._sizes[attribute]), mechanism.subset[attribute]))
 
 
 def sets_of_attributes(mechanism: Any) -> list[tuple[tuple[int, ...], float]]:
@@ -75,7 +75,7 @@ def report(mechanism: Any, drawn: tuple[int, ...], lists: tuple[tuple[int, ...],
 
 
 def _spelled(mechanism: Any, j: int, bits: np.ndarray, form: tuple[int, int]) -> np.ndarray:
-    if mechanism.size[j] > 1:
+    if mechanism.subset[j] > 1:
         return np.pad(bits.astype(np.uint8), (0, form[0] - len(bits)))[None]
     code = int(np.argmax(bits))
     if form[0] == 1:
