@@ -104,7 +104,10 @@ _NAMES = {
     "points": ("BRR", "LSRR", "Exponential", "OptimalUtility", "location_codes"),
     "privacy": ("Guarantee", "PrivacyClaimWarning"),
     "recommend": ("Recommendation", "recommend"),
-    "record": ("CategoricalRecord", "HypercubePrivUnit", "JointWindow", "MixedRecord", "RecordCap", "SampledSigns"),
+    "record": (
+        *("CategoricalRecord", "HypercubePrivUnit", "JointWindow"),
+        *("MixedRecord", "RecordCap", "SampledSigns"),
+    ),
     "release.rotated": ("RotatedReports",),
     "selection": ("EXP", "PE", "PS", "FedSel", "TwoStage"),
 }

@@ -39,6 +39,7 @@ from bitldp.record.choice import ORACLES, oracle
 from bitldp.record.mixed import MixedRecord
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
+from bitldp.record.window import JointWindow
 
 __all__ = ["NOTES", "REGISTRY", "LeftOutError", "Maker"]
 
@@ -184,6 +185,11 @@ def _whole(kind: Kind) -> Maker:
     return lambda s: kind(s.features, epsilon=s.epsilon, interval=s.interval)
 
 
+def _joint(s: Question) -> Mechanism:
+    criterion = "worst" if s.criterion == "worst" else "mean"
+    return JointWindow(s.features, epsilon=s.epsilon, criterion=criterion, interval=s.interval)
+
+
 def _candidate(kind: Kind, **options: Any) -> Maker:
     def make(s: Question) -> Mechanism:
         return kind(s.candidates, epsilon=s.epsilon, metric=s.metric, features=s.features, **options)
@@ -299,6 +305,7 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
         *((f"MVU {i} -> {o} bits, {how}", _mvu(how, i, o)) for i, o in ((3, 3), (6, 5))
           for how in ("split", "sample")),
         *((f"GeneralizedRR, {how}", _response(how)) for how in ("split", "sample")),
+        ("JointWindow, record", _joint),
         ("HypercubePrivUnit, record", _whole(HypercubePrivUnit)),
         ("SampledSigns, record", _whole(SampledSigns)),
         (
@@ -313,6 +320,7 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
         ("CLDP", _ball(CLDP, "l1")),
         ("HypercubePrivUnit", _whole(HypercubePrivUnit)),
         ("SampledSigns", _whole(SampledSigns)),
+        ("JointWindow", _joint),
         ("Duchi, record", lambda s: Duchi(epsilon=s.epsilon, features=s.features, spend="cube")),
         *((f"{name}, sample", _numeric(kind, "sample", **more)) for name, kind, more in _KINDS),
     ),

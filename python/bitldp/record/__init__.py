@@ -9,4 +9,11 @@ from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
 from bitldp.record.window import JointWindow
 
-__all__ = ["CategoricalRecord", "HypercubePrivUnit", "JointWindow", "MixedRecord", "RecordCap", "SampledSigns"]
+__all__ = [
+    "CategoricalRecord",
+    "HypercubePrivUnit",
+    "JointWindow",
+    "MixedRecord",
+    "RecordCap",
+    "SampledSigns",
+]

@@ -189,7 +189,9 @@ class RecordCap(LabelledAttributes):
                 )
         if self.hits is not None and self.hits > (self.m or min(count, MOST_DRAWN)):
             raise ValueError(f"hits: must be between 1 and m, got {self.hits}")
-        alike = [(k, own or 0, weight or 0) for k, own, weight in zip(categories, subset, weights, strict=True)]
+        alike = [
+            (k, own or 0, weight or 0) for k, own, weight in zip(categories, subset, weights, strict=True)
+        ]
         counted = Counter(alike)
         groups = sorted(counted)
         best = best_cap(
