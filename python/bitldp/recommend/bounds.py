@@ -20,7 +20,10 @@ from typing import Any
 import numpy as np
 
 from bitldp.design.optimal import GAP
+from bitldp.design.pricing import Program, spectral_bound
+from bitldp.design.questions import gram_of
 from bitldp.letters.directions import least_spread
+from bitldp.ordered.workload import WorkloadDesign
 from bitldp.points.optimal import OptimalUtility
 from bitldp.recommend.question import Question
 
@@ -28,6 +31,7 @@ __all__ = ["Bound", "bound", "least_false", "least_indicator", "least_of_table"]
 
 _ENUMERATED = 16  # records of categories whose sets are tried one by one
 _SOLVED = 300  # candidates whose program is solved as it is
+_ALL_ENDS = 23  # values between all of whose ends ranges are measured
 _ROUNDING = 1e-6  # relative: what the solver of the linear program resolves
 _NODES = 1e-3  # relative: what the best of so many angles may miss; .00033 at most for 2 to 2^24 coordinates
 
@@ -89,6 +93,8 @@ def bound(task: str, question: Question, mechanisms: Sequence[Any] = ()) -> Boun
         return None
     if task == "point":
         return _of_points(mechanisms) if question.features == 1 else None
+    if task == "range":
+        return _of_ranges(question, mechanisms)
     known = _KNOWN.get(task)
     return None if known is None else known(question)
 
@@ -120,6 +126,26 @@ def _of_categories(s: Question) -> Bound | None:
         return None
     value = least_of_table(s.sizes[0], len(s.sizes), s.epsilon)
     return Bound(value, _UNBIASED, "over equally frequent records", "all sets of records, one by one")
+
+
+def _of_ranges(s: Question, mechanisms: Sequence[Any]) -> Bound | None:
+    """Return the bound of all ranges of few values, whose ends are all looked at.
+
+    That of a design is of what the random bits add to the answers; the records' own variance comes on top.
+    """
+    if s.size > _ALL_ENDS:
+        return None
+    gram = gram_of("ranges", s.size, ())
+    answers = s.size * (s.size + 1) // 2
+    own = float(np.trace(gram)) / s.size - float(gram.sum()) / s.size**2
+    scope = "over all ranges of equally frequent values"
+    design = next((each for each in mechanisms if isinstance(each, WorkloadDesign)), None)
+    proof = None if design is None else design.certificate
+    if proof is not None:
+        return Bound((proof.bound + own) / answers, _UNBIASED, scope, f"the workload's dual: {proof.method}")
+    program = Program(gram, s.epsilon)
+    least = program.scale * spectral_bound(program) * (1.0 - 1e-12)
+    return Bound(max(least, own) / answers, _UNBIASED, scope, "the workload's dual: spectral relaxation")
 
 
 def _of_points(mechanisms: Sequence[Any]) -> Bound | None:

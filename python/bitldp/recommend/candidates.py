@@ -26,6 +26,7 @@ from bitldp.numeric import (
 from bitldp.ordered.heavy_hitters import HeavyHitters
 from bitldp.ordered.hierarchy import Hierarchy
 from bitldp.ordered.square_wave import SquareWave
+from bitldp.ordered.workload import WorkloadDesign
 from bitldp.points.brr import BRR
 from bitldp.points.candidates import checked_candidates
 from bitldp.points.exponential import Exponential
@@ -39,7 +40,7 @@ from bitldp.record.choice import ORACLES, oracle
 from bitldp.record.mixed import MixedRecord
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
-from bitldp.record.window import JointWindow
+from bitldp.record.window import JointWindow, near_least
 
 __all__ = ["NOTES", "REGISTRY", "LeftOutError", "Maker"]
 
@@ -64,8 +65,10 @@ class LeftOutError(ValueError):
         self.mechanism = mechanism
 
 
+_FINE = 0.006  # relative variance given up for fewer bits of a joint window: the first row gives up more
 _CELLS = 256  # of a tree over the cells of an interval
 _QUICK, _USUAL = 1 << 16, (2, 4, 8)  # values and branchings whose errors are found at once
+_QUICKLY_RANGED, _MOST_RANGED = 12, 512  # values whose ranges are designed at once, and at all
 _MOST_FLAT = 4096  # values whose shares are added up one by one
 _MOST_LISTED, _MOST_LISTABLE = 1_000_000, 1 << 24  # words that a server counts one by one, and could
 _SECONDS = 8  # bits of a step: a search among a million records takes seconds; each more doubles it
@@ -105,6 +108,16 @@ def _flat(kind: Kind) -> Maker:
         return kind(s.size, epsilon=s.epsilon)
 
     return make
+
+
+def _workload(s: Question) -> Mechanism:
+    """Return the design for all ranges; what would have to be solved for seconds is for who asks for it."""
+    if s.size > _MOST_RANGED:
+        raise ValueError(f"is for at most {_MOST_RANGED} values")
+    quick = s.size <= _QUICKLY_RANGED or s.thorough
+    if not (quick or WorkloadDesign.solved("ranges", categories=s.size, epsilon=s.epsilon)):
+        raise LeftOutError("takes up to minutes to design; thorough=True does it")
+    return WorkloadDesign("ranges", categories=s.size, epsilon=s.epsilon)
 
 
 def _biased(s: Question) -> Mechanism:
@@ -187,7 +200,9 @@ def _whole(kind: Kind) -> Maker:
 
 def _joint(s: Question) -> Mechanism:
     criterion = "worst" if s.criterion == "worst" else "mean"
-    return JointWindow(s.features, epsilon=s.epsilon, criterion=criterion, interval=s.interval)
+    k, levels, reach = near_least(s.features, s.epsilon, s.criterion == "worst", _FINE)
+    return JointWindow(s.features, epsilon=s.epsilon, criterion=criterion, k=k, levels=levels, reach=reach,
+                       interval=s.interval)  # fmt: skip
 
 
 def _candidate(kind: Kind, **options: Any) -> Maker:
@@ -360,6 +375,7 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
     ),
     "range": (
         *((f"Hierarchy, by {each}", _tree(each)) for each in (2, 3, 4, 5, 6, 8, 16)),
+        ("WorkloadDesign", _workload),
         *((f"{name}, added up", _flat(kind)) for name, kind in ORACLES.items()),
         ("SquareWave", _biased),
     ),

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from bitldp._core import Matrix
 from bitldp.mechanism.base import Mechanism
+from bitldp.ordered.ranges import typical_ends
 from bitldp.points.candidates import checked_candidates
-from bitldp.recommend.measure import Measured, measured
+from bitldp.recommend.measure import Measured, least_letters, measured, table_spread
 from bitldp.recommend.question import Question
 
 __all__ = ["Extra", "added"]
@@ -121,33 +122,12 @@ def _of_table(task: str, law: NDArray[np.float64], question: Question) -> Measur
     size = question.size if task in ("range", "top") else question.sizes[0]
     if inputs != size:
         raise ValueError(f"a table of {size:,} rows is needed, one a category, not of {inputs:,}")
-    letters = _letters(law)
     if task == "range":
-        from bitldp.ordered.ranges import inside, typical_ends
-
-        sums = np.concatenate([letters @ each.T for each in inside(*typical_ends(size), size)], axis=1)
-        mean = law @ sums
-        spread = (law @ np.square(sums)).mean(axis=0) - np.square(mean.mean(axis=0))
+        spread = table_spread(law, *typical_ends(size))
         return float(spread.mean()), float(spread.max())
+    letters = least_letters(law)
     spread = law @ np.square(letters) - np.eye(size)
     return float(spread.mean()), float(spread.max())
-
-
-def _letters(law: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the unbiased indicators of every category that have the least variance, by report.
-
-    With D the mean chance of each report, (P^T D^-1 P)^-1 P^T D^-1: the best decode where all inputs are as
-    frequent.
-    """
-    seen = law.mean(axis=0)
-    kept = seen > 0.0
-    weighed = law[:, kept] / seen[kept]
-    gram = weighed @ law[:, kept].T
-    if np.linalg.cond(gram) > 1e12:
-        raise ValueError("has no unbiased decode: its rows depend on each other")
-    letters = np.zeros((law.shape[1], law.shape[0]))
-    letters[kept] = np.linalg.solve(gram, weighed).T
-    return letters
 
 
 def _of_points(law: NDArray[np.float64], question: Question) -> Measured:

@@ -26,6 +26,7 @@ from bitldp.letters.directions import least_spread
 from bitldp.ordered.hierarchy import Hierarchy
 from bitldp.ordered.ranges import NodeLaw, sets_law, typical_ends
 from bitldp.ordered.square_wave import SquareWave
+from bitldp.ordered.workload import WorkloadDesign
 
 __all__ = [
     "MEASURES",
@@ -34,9 +35,11 @@ __all__ = [
     "closed_form",
     "distances",
     "influence",
+    "least_letters",
     "measured",
     "node_law",
     "range_spread",
+    "table_spread",
 ]
 
 
@@ -157,7 +160,40 @@ def range_spread(mechanism: Any) -> NDArray[np.float64]:
     if isinstance(mechanism, Hierarchy):
         return mechanism._typical()
     starts, stops = typical_ends(mechanism.categories)
+    if isinstance(mechanism, WorkloadDesign):
+        return table_spread(mechanism.probabilities(), starts, stops)
     return node_law(mechanism).of_counts(stops - starts, mechanism.categories)
+
+
+def table_spread(law: NDArray[np.float64], starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[np.float64]:
+    """Return n times the variance of shares of ranges by a table, decoded with the least that is unbiased."""
+    letters, size = least_letters(law), len(law)
+    below = np.concatenate([np.zeros((len(letters), 1)), np.cumsum(letters, axis=1)], axis=1)
+    sums = below[:, stops] - below[:, starts]
+    mean = np.clip(stops - starts, 0, size) / size
+    return np.asarray((law.mean(axis=0) @ np.square(sums)) - np.square(mean))
+
+
+def least_letters(law: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the unbiased indicators of every category that have the least variance, by report.
+
+    With D the mean chance of each report, (P^T D^-1 P)^-1 P^T D^-1: the best decode where all inputs are as
+    frequent.
+
+    Raises
+    ------
+    ValueError
+        Where there is none.
+    """
+    seen = law.mean(axis=0)
+    kept = seen > 0.0
+    weighed = law[:, kept] / seen[kept]
+    gram = weighed @ law[:, kept].T
+    if np.linalg.cond(gram) > 1e12:
+        raise ValueError("has no unbiased decode: its rows depend on each other")
+    letters = np.zeros((law.shape[1], law.shape[0]))
+    letters[kept] = np.linalg.solve(gram, weighed).T
+    return letters
 
 
 MEASURES: Mapping[str, str] = MappingProxyType(

@@ -26,7 +26,7 @@ from bitldp.release.base import Call, Direct, Release, equidistant
 from bitldp.release.base import Interval as Ends
 from bitldp.release.sampled import index_bits
 
-__all__ = ["JointWindow"]
+__all__ = ["JointWindow", "near_least"]
 
 _CELLS = 1 << 16  # the most of a number: a code is two bytes
 _MOST = 256  # numbers of a report
@@ -188,9 +188,15 @@ class JointWindow(Means):
 
 @lru_cache(maxsize=256)
 def _best(
-    features: int, epsilon: float, worst: bool, k: int | None, levels: int | None, reach: int | None
+    features: int,
+    epsilon: float,
+    worst: bool,
+    k: int | None,
+    levels: int | None,
+    reach: int | None,
+    slack: float = SLACK,
 ) -> tuple[int, int, int]:
-    """Return numbers, levels and reach of the fewest bits within 2 % of the least variance.
+    """Return numbers, levels and reach of the fewest bits within `slack` of the least variance.
 
     Those that are given are held. Small grids are looked at one by one; larger ones fill their bits.
     """
@@ -204,10 +210,15 @@ def _best(
         counts = counts[hopeful <= _HOPEFUL * hopeful.min()]
     variances = _variances(features, epsilon, worst, counts, points, near)
     each = np.ceil(np.log2(points + 2 * near)) + np.where(counts < features, index_bits(features), 0)[:, None]
-    bits = np.where(variances <= (1.0 + SLACK) * variances.min(), counts[:, None] * each, np.inf)
+    bits = np.where(variances <= (1.0 + slack) * variances.min(), counts[:, None] * each, np.inf)
     best = np.where(bits == bits.min(), variances, np.inf)
     row, column = np.unravel_index(np.argmin(best), best.shape)
     return int(counts[row]), int(points[column]), int(near[column])
+
+
+def near_least(features: int, epsilon: float, worst: bool, slack: float) -> tuple[int, int, int]:
+    """Return k, levels and reach of the fewest bits within so much of the least variance of all of them."""
+    return _best(features, epsilon, worst, None, None, None, slack)
 
 
 @lru_cache(maxsize=64)

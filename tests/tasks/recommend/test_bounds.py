@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from bitldp import recommend
 from bitldp.recommend.bounds import Bound, bound, least_false, least_indicator, least_of_table
-from bitldp.recommend.extra import _letters
+from bitldp.recommend.measure import least_letters
 from bitldp.recommend.question import Question, asked
 
 EPSILONS = [0.25, 1.0, 3.0, 6.0]
 
 
 def drawn_law(rng: np.random.Generator, inputs: int, epsilon: float) -> np.ndarray:
-    """Return an epsilon-LDP law of columns c (1 + g 1_S): of sets and what they leave, or of all turns of sets.
+    """Return an epsilon-LDP law of columns c (1 + g 1_S).
 
-    Either way the rows have one sum.
+    They are of sets and what they leave, or of all turns of sets: either way the rows have one sum.
     """
     sets = rng.random((2 * inputs, inputs)) < rng.uniform(0.1, 0.9)
     weights = rng.random(len(sets)) ** 4
@@ -43,7 +43,7 @@ def question(task: str, epsilon: float, **given: Any) -> Question:
 
 def mean_variance(law: np.ndarray, functions: np.ndarray) -> float:
     """Return the mean variance of functions of the input, decoded with the least that is unbiased."""
-    letters = _letters(law) @ functions
+    letters = least_letters(law) @ functions
     return float((law @ np.square(letters) - np.square(functions)).mean())
 
 
@@ -107,7 +107,9 @@ def test_where_a_bound_is_known() -> None:
     assert known.bound is not None
     assert known.bound.value <= known.rows[0].mean <= 1.02 * known.bound.value
     assert known.proof == str(known).splitlines()[1]
-    assert known.proof.startswith("proven within 0.45 % of every unbiased epsilon-LDP mechanism, over equally")
+    assert known.proof.startswith(
+        "proven within 0.45 % of every unbiased epsilon-LDP mechanism, over equally"
+    )
     assert "Ye and Barg" in known.proof
     vectors = recommend("vector", epsilon=4.0, features=16, norm="l2")
     assert vectors.bound is not None
