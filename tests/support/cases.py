@@ -71,6 +71,13 @@ CASES = [
     Case("GRR-3", lambda: bitldp.GRR(300, epsilon=6.0, features=3), _codes(300, 3), ("codes", "packed")),
     Case("LabelRR", lambda: bitldp.LabelRR(5, epsilon=1.0), _codes(5), ("codes", "packed")),
     Case("WarnerRR", lambda: bitldp.WarnerRR(epsilon=0.7), _codes(2), ("codes", "packed")),
+    # its design is shipped
+    Case(
+        "WorkloadDesign",
+        lambda: bitldp.WorkloadDesign("ranges", categories=8, epsilon=2.0),
+        _codes(8),
+        _CODES,
+    ),
     Case("BRR", lambda: bitldp.BRR(40, epsilon=1.5), _codes(40), ("codes", "values", "packed")),
     Case(
         "BRR-interval",
@@ -199,13 +206,6 @@ FAMILIES = [
     ),
     Case("Exponential", lambda: bitldp.Exponential(8, epsilon=2.0), _codes(8), _VALUES),
     Case("LSRR", lambda: bitldp.LSRR(8, epsilon=2.0), _codes(8), _VALUES),
-    # its design is shipped
-    Case(
-        "WorkloadDesign",
-        lambda: bitldp.WorkloadDesign("ranges", categories=8, epsilon=2.0),
-        _codes(8),
-        _CODES,
-    ),
 ]
 
 # Those whose reports are several arrays, public coins among them.

@@ -77,20 +77,21 @@ def certified(gram: Floats, channel: Matrix, epsilon: float, second: float) -> C
     -----
     The variance is that of one report's letters by its random bits, summed over the answers and averaged over
     uniform inputs. That of uniformly drawn inputs' answers is larger by the same amount for all mechanisms,
-    so the gap holds for it, too. Up to 20 inputs all sets are looked at, else the bound is that of
-    eigenvalues.
+    so the gap holds for it, too. The bound is that of eigenvalues, or up to 20 inputs that of all sets, at
+    the prices that fit the channel, where it is larger.
     """
     program = Program(gram, epsilon)
     shown = float(np.trace(gram)) / len(gram)  # the second moment of the answers themselves
     fixed = float(gram.sum()) / len(gram) ** 2  # that of the mean answers, which no mechanism changes
+    least, method = spectral_bound(program), "spectral relaxation"
     if program.size <= ALL_PRICED:
         law = channel.probabilities()
         mass = law.mean(axis=0)
         used = mass > 0.0
         dual = Dual.of(program, (law[:, used] / mass[used]).T @ program.basis, mass[used])
-        least, method = exact_bound(program, dual).bound, "all sets of inputs priced"
-    else:
-        least, method = spectral_bound(program), "spectral relaxation"
+        exact = exact_bound(program, dual).bound
+        if exact > least:
+            least, method = exact, "all sets of inputs priced"
     noise = program.scale * least * (1.0 - 1e-12) + fixed - shown
     value = second - shown
     value += _UP * max(second, shown)

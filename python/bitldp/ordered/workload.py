@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from math import prod, sqrt
@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Matrix
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
-from bitldp.codecs import Categories as Dictionary
 from bitldp.design.certificate import Certificate, certified
 from bitldp.design.questions import MOST_ANSWERS, NAMES, gram_of, questions
 from bitldp.design.workload import MOST_INPUTS
@@ -30,8 +29,7 @@ from bitldp.mechanism.described import spreads
 from bitldp.mechanism.designed import Designed, DesignTable
 from bitldp.mechanism.frequencies import Frequencies, Labelled, labelled
 from bitldp.mechanism.law import Experiment, Pair, Symbols, codes_of, of_rows
-from bitldp.mechanism.parameters import Budget, Categories, Option, optional
-from bitldp.mechanism.parameters import categories as named_categories
+from bitldp.mechanism.parameters import Budget, CategoryNames, Option, categories
 from bitldp.privacy import Guarantee
 from bitldp.release.base import Call, Direct, Release
 from bitldp.release.table import table, uninformative
@@ -56,17 +54,16 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
         question's answer is the mean of that over the records. By name, for categories in order: "ranges"
         (the share from x to y, for all x <= y, ordered by x, then y), "cdf" (the share at most x, for all but
         the last), "moments" (the means of x/(k - 1) and of its square), "histogram" or "identity" (the share
-        of each), and "marginals" of a table with `sizes` (the shares of the values of each attribute, then of
-        each two attributes together).
-    categories : int, sequence or Categories, optional
-        k, 2 to 512: how many, or their labels, as of `GRR`. None: as many as the matrix has columns, or the
-        product of `sizes`.
+        of each), and "marginals" of a table with `attributes` (the shares of the values of each, then of
+        each two together).
+    categories : int, sequence or Categories
+        k, 2 to 512: how many, or their labels, as of `GRR`.
     epsilon : float
         Privacy budget of a record, 0 or from 1e-3 to 20; the exact epsilon is at most that, and less by a
         relative 1e-13.
-    sizes : sequence of int, optional
-        Values of each attribute, for "marginals": category ``numpy.ravel_multi_index(record, sizes)`` is a
-        record.
+    attributes : sequence of int, optional
+        How many values each attribute of a table has, for "marginals": their product is k, and category
+        ``numpy.ravel_multi_index(record, attributes)`` is a record.
 
     Raises
     ------
@@ -82,7 +79,8 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
     variance (the sum over the answers, inputs uniform): a convex program, solved to 1e-8 up to 20 categories,
     where all sets are compared, and by a search for more. `certificate` says how near the result is to a
     bound for every unbiased mechanism, whatever its reports are, and is checked from the law itself. No
-    estimate changes a design's privacy: `estimate` takes other questions, too.
+    estimate changes a design's privacy: `estimate` takes other questions, too. An accumulator's own estimate,
+    and `influence`, are about the frequencies, where the design tells them.
 
     Up to 12 categories a design takes a fifth of a second, up to 20 some seconds, for 64 about a minute,
     above that minutes; it is kept in the cache of designs. Another machine may find another table of as
@@ -91,8 +89,8 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
 
     The sampler reads the row that the input chooses: above 32 reports that is not constant-time.
 
-    Sources: Kairouz, Oh and Viswanath, JMLR 17 (2016), for sets; McKenna, Maity, Mazumdar and Miklau, VLDB 2020,
-    for the workload factorization mechanism, which descends to a local optimum of the same.
+    Sources: Kairouz, Oh and Viswanath, JMLR 17 (2016), for sets; McKenna, Maity, Mazumdar and Miklau, VLDB
+    2020, for the workload factorization mechanism, which descends to a local optimum of the same.
 
     Examples
     --------
@@ -114,9 +112,9 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
         Any, Option(read=str, form="|".join(NAMES), short="Questions that are asked about the categories.")
     ]
     _: KW_ONLY
-    categories: Annotated[Categories | None, optional(named_categories(MOST_INPUTS))] = None
+    categories: Annotated[CategoryNames, categories(MOST_INPUTS)]
     epsilon: Budget
-    sizes: Annotated[tuple[int, ...] | None, Option(hidden=True)] = None
+    attributes: Annotated[Sequence[int] | None, Option(hidden=True)] = None
 
     _takes: ClassVar[Takes | None] = "categories"
     _sized_by: ClassVar[str | None] = "categories"
@@ -128,11 +126,9 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
     _release: Release = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
-        workload, sizes, count = _checked(self.workload, self.sizes, self.categories)
-        chosen = count if self.categories is None else self.categories
-        self._set(workload=workload, sizes=sizes, categories=chosen)
-        size = self._name(chosen)
-        epsilon = self.epsilon
+        size, epsilon = self._name(self.categories), self.epsilon
+        workload, attributes = _checked(self.workload, self.attributes, size)
+        self._set(workload=workload, attributes=attributes)
         if epsilon == 0.0:
             release = replace(uninformative(size, 2, (0.0, 1.0)), codec=None, points=None)
         elif not _LEAST <= epsilon <= _LARGEST:
@@ -155,33 +151,35 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
         }
 
     @classmethod
-    def solved(cls, workload: Any, *, epsilon: float, categories: Any = None, sizes: Any = None) -> bool:
+    def solved(cls, workload: Any, *, categories: int, epsilon: float, attributes: Any = None) -> bool:
         """Tell whether the design of these parameters is shipped or cached, so that no solver is called.
 
         Parameters
         ----------
-        workload, categories, epsilon, sizes
-            As of the class.
+        workload, categories, epsilon, attributes
+            As of the class; `categories` as a number.
 
         Returns
         -------
         bool
         """
-        given, shape, count = _checked(workload, sizes, categories)
-        gram = gram_of(given, count, shape or ()) if isinstance(given, str) else given.T @ given
-        return at_hand(gram, checks.budget("epsilon", epsilon))
+        size = checks.count("categories", categories, 2, MOST_INPUTS)
+        given, sizes = _checked(workload, attributes, size)
+        gram = gram_of(given, size, sizes or ()) if isinstance(given, str) else given.T @ given
+        budget = checks.budget("epsilon", epsilon)
+        return budget == 0.0 or at_hand(gram, budget)
 
     @cached_property
     def _gram(self) -> Floats:
         if isinstance(self.workload, str):
-            return gram_of(self.workload, self._size, self.sizes or ())
+            return gram_of(self.workload, self._size, self.attributes or ())
         return np.asarray(self.workload.T @ self.workload)
 
     @cached_property
     def questions(self) -> Floats:
         """The matrix of the workload: what each category counts for in each answer; read-only."""
         if isinstance(self.workload, str):
-            return readonly(questions(self.workload, self._size, self.sizes or ()))
+            return readonly(questions(self.workload, self._size, self.attributes or ()))
         return np.asarray(self.workload)
 
     @property
@@ -247,10 +245,8 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
             letters = indicators @ block.T
             letters = letters + indicators @ (block.T - law @ letters)  # one step of refinement
             if np.abs(law @ letters - block.T).max() > _ESTIMABLE * max(1.0, float(np.abs(block).max())):
-                raise ValueError(
-                    f"{type(self).__name__}: no unbiased decode exists of a question that the design does not "
-                    "answer"
-                )
+                reason = "no unbiased decode exists of a question that the design does not answer"
+                raise ValueError(f"{type(self).__name__}: {reason}")
             yield block, letters
 
     def unbias(self, reports: ArrayLike) -> Floats:
@@ -380,15 +376,14 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
         return None if self.certificate is None else self.certificate.bound
 
     def _reach(self, total: bool = False) -> tuple[Reach]:
-        """Return the letters of every report, by answer; of very many answers the least and the largest."""
-        rows = self.questions
-        ends = (float(rows.min()), float(rows.max()))
-        if self._cells * len(rows) <= _BLOCK:
-            ((_, letters),) = self._blocks(rows)
-            return (Reach(letters, ends=ends),)
-        sides = [(letters.min(axis=0), letters.max(axis=0)) for _, letters in self._blocks(rows)]
-        low, high = (np.concatenate(side) for side in zip(*sides, strict=True))
-        return (Reach.of_numbers(low, high, ends),)
+        """Return the indicators of every report; the letters of the answers, where it has none."""
+        try:
+            ((_, indicators),) = self._blocks(np.eye(self._size))
+            return (Reach(indicators, total=1),)
+        except ValueError:
+            self._indicators  # noqa: B018  # refuses epsilon 0
+        letters = np.concatenate([letters for _, letters in self._blocks(self.questions)], axis=1)
+        return (Reach(letters, ends=(float(self.questions.min()), float(self.questions.max()))),)
 
     def _facts(self, users: int | None = None) -> dict[str, Any]:
         """Return the errors of an answer, and the certificate; see `Mechanism._facts`."""
@@ -531,28 +526,21 @@ def _matrix(name: str, given: Any, size: int | None) -> Floats:
     return rows
 
 
-def _checked(workload: Any, sizes: Any, categories: Any) -> tuple[Any, tuple[int, ...] | None, int]:
-    """Return workload and sizes, checked, and how many categories there are."""
-    count = (
-        None if categories is None else len(categories) if isinstance(categories, Dictionary) else categories
-    )
-    if sizes is not None and workload != "marginals":
-        raise ValueError('sizes: is for workload="marginals"')
+def _checked(workload: Any, attributes: Any, count: int) -> tuple[Any, tuple[int, ...] | None]:
+    """Return a workload about so many categories and the attributes of its table, both checked."""
+    if attributes is not None and not (isinstance(workload, str) and workload == "marginals"):
+        raise ValueError('attributes: is for workload="marginals"')
     if not isinstance(workload, str):
         rows = _matrix("workload", workload, count)
-        if not 2 <= rows.shape[1] <= MOST_INPUTS:
-            raise ValueError(f"workload: must be of 2 to {MOST_INPUTS} categories, got {rows.shape[1]}")
         if not np.ptp(rows, axis=1).any():
             raise ValueError("workload: every question has the same answer for all categories")
-        return readonly(rows), None, rows.shape[1]
+        return readonly(rows), None
     checks.choice("workload", workload, NAMES)
-    if workload == "marginals":
-        if sizes is None:
-            raise ValueError("sizes: are needed, the number of values of each attribute")
-        shape = tuple(checks.integer("sizes", each, 2, MOST_INPUTS) for each in sizes)
-        if not shape or prod(shape) > MOST_INPUTS or count not in (None, prod(shape)):
-            raise ValueError(f"sizes: their product must be the number of categories, at most {MOST_INPUTS}")
-        return workload, shape, prod(shape)
-    if count is None:
-        raise ValueError("categories: are needed, how many or their labels")
-    return workload, None, count
+    if workload != "marginals":
+        return workload, None
+    if attributes is None:
+        raise ValueError("attributes: are needed, the number of values of each")
+    sizes = tuple(checks.integer("attributes", each, 2, MOST_INPUTS) for each in attributes)
+    if prod(sizes) != count:
+        raise ValueError(f"attributes: their product must be the number of categories, {count}")
+    return workload, sizes

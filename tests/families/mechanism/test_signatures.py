@@ -19,7 +19,10 @@ EXPORTED = {
 } | {"CLDP": CLDP, "Compressed": Compressed, "FedSel": FedSel}
 
 FIRST = ("categories", "attributes", "candidates", "features")  # what may stand without its name
-WRAPPING = {"TwoStage": ["selection", "release"]}  # others that have two, and no epsilon of their own
+WRAPPING = {
+    "TwoStage": ["selection", "release"],  # others that have two, and no epsilon of their own
+    "WorkloadDesign": ["workload"],  # what is asked comes before what it is asked about
+}
 NO_EPSILON = {"TwoStage", "BitRand"}  # BitRand has epsilon_x and epsilon_y
 
 
