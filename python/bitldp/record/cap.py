@@ -34,6 +34,7 @@ from bitldp.release.sampled import SampledReports
 __all__ = ["RecordCap"]
 
 _MOST = 1 << 12  # attributes, and categories of one that are reported as a subset
+_LARGEST = 1 << 16  # categories of an attribute
 _KEY = 32  # bytes
 _WHICH = ("of neither", "of the second", "of the first", "of both")
 
@@ -83,8 +84,8 @@ class RecordCap(LabelledAttributes):
     Parameters
     ----------
     attributes : sequence
-        Categories of each attribute, 2 or more: how many, or their labels, as of `CategoricalRecord`; 1 to
-        4,096 attributes.
+        Categories of each attribute, 2 to 65,536: how many, or their labels, as of `CategoricalRecord`; 1
+        to 4,096 attributes.
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
     m : int, optional
@@ -177,6 +178,8 @@ class RecordCap(LabelledAttributes):
         categories, count = self._sizes, len(self._sizes)
         if count > _MOST:
             raise ValueError(f"attributes: must be at most {_MOST}, got {count}")
+        if max(categories) > _LARGEST:
+            raise ValueError(f"attributes: must be of at most {_LARGEST:,} categories, got {max(categories)}")
         if self.m is not None and self.m > count:
             raise ValueError(
                 f"m: must be between 1 and {count}, as many as there are attributes, got {self.m}"
@@ -189,7 +192,9 @@ class RecordCap(LabelledAttributes):
                 )
         if self.hits is not None and self.hits > (self.m or min(count, MOST_DRAWN)):
             raise ValueError(f"hits: must be between 1 and m, got {self.hits}")
-        alike = [(k, own or 0, weight or 0) for k, own, weight in zip(categories, subset, weights, strict=True)]
+        alike = [
+            (k, own or 0, weight or 0) for k, own, weight in zip(categories, subset, weights, strict=True)
+        ]
         counted = Counter(alike)
         groups = sorted(counted)
         best = best_cap(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,6 @@ from bitldp.estimate.estimates import LIARS, Estimate, project_simplex
 from bitldp.estimate.intervals import ByLetters, LetterLaw, Table
 from bitldp.letters.reach import Reach
 from bitldp.letters.spread import Mixed
-
-if TYPE_CHECKING:
-    from bitldp.record.cap import RecordCap
 
 __all__ = ["MOST_CELLS", "MOST_TOGETHER", "TableAccumulator", "TableLaw"]
 
@@ -107,7 +104,7 @@ class TableLaw:
 
     @cached_property
     def letter_law(self) -> LetterLaw:
-        """What is known of a letter, for intervals."""
+        """Law of a letter, for intervals."""
         points = np.zeros(self.letters.size)
         points[-1] = 1.0
         moments = self.second.ravel() - points + 0.25  # about 1/2
@@ -155,9 +152,9 @@ class TableAccumulator(BatchAccumulator):
 
     kind = "table"
 
-    mechanism: RecordCap
+    mechanism: Any
 
-    def __init__(self, mechanism: RecordCap, attributes: tuple[int, ...], law: TableLaw) -> None:
+    def __init__(self, mechanism: Any, attributes: tuple[int, ...], law: TableLaw) -> None:
         super().__init__(mechanism)
         self.attributes = attributes
         self._law = law
@@ -272,7 +269,7 @@ class TableAccumulator(BatchAccumulator):
             raise ValueError("text: is of a table of other attributes")
         if not isinstance(lists, list) or len(lists) != len(self._sets):
             raise ValueError("text: the contents are damaged")
-        counts = {}
+        counts: dict[tuple[int, ...], NDArray[np.int64]] = {}
         for each, values in zip(self._sets, lists, strict=True):
             shape = self._shape(each)
             counts[each] = saved.counts(values, (int(np.prod(shape)),), n, exclusive=False).reshape(shape)
