@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations, product
 from typing import Any
 
@@ -18,8 +19,9 @@ from bitldp.estimate.estimates import LIARS, Estimate, project_simplex
 from bitldp.estimate.intervals import ByLetters, LetterLaw, Table
 from bitldp.letters.reach import Reach
 from bitldp.letters.spread import Mixed
+from bitldp.record.cap_law import CapLaw
 
-__all__ = ["MOST_CELLS", "MOST_TOGETHER", "TableAccumulator", "TableLaw"]
+__all__ = ["MOST_TOGETHER", "TableAccumulator", "TableLaw", "table_law"]
 
 MOST_TOGETHER = 3
 """The most attributes of one table."""
@@ -135,6 +137,38 @@ class TableLaw:
         cells = int(np.prod(self.categories))
         one = Reach.of_numbers(self.letters.min(), self.letters.max(), (0.0, 1.0), cells)
         return replace(one, chance=self.chance)
+
+
+@lru_cache(maxsize=256)
+def table_law(law: CapLaw, kinds: tuple[int, ...]) -> TableLaw:
+    """Return the law of a table of attributes of given kinds.
+
+    Raises
+    ------
+    ValueError
+        If they are never drawn together, if reports leave out how they depend on each other, or if there are
+        too many cells.
+    """
+    chance = law.chance(kinds)
+    if not chance:
+        m = sum(law.drawn[0].counts)
+        raise ValueError(f"attributes: a report is about {m} of them, never about these together")
+    gains: dict[tuple[int, ...], float] = {(): 1.0}
+    order = range(len(kinds))
+    for some in (each for size in order for each in combinations(order, size + 1)):
+        rest = tuple(kinds[j] for j in order if j not in some)
+        gain = law.gain(tuple(kinds[j] for j in some), rest)
+        if not gain:
+            raise ValueError(
+                f"attributes: with hits={law.hits}, reports do not say how these depend on each other; choose "
+                "other hits"
+            )
+        gains[some] = float(gain)
+    categories = tuple(law.kinds[kind].categories for kind in kinds)
+    if math.prod(categories) > MOST_CELLS:
+        raise ValueError(f"attributes: a table must have at most {MOST_CELLS} cells")
+    sizes = tuple(law.kinds[kind].size for kind in kinds)
+    return TableLaw(categories, sizes, gains, law.patterns(kinds), float(chance))
 
 
 class TableAccumulator(BatchAccumulator):

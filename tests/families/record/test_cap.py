@@ -150,7 +150,7 @@ def test_tables_are_unbiased_and_of_the_variance(name: str) -> None:
         assert second - np.square(mean) == pytest.approx(expected, rel=1e-9)
 
 
-# Of `recommend` before there were caps, mean variance over that of the best cap: k, d, and epsilon 2, 4, 6, 8, 12.
+# Mean variance of what was best before over that of the best cap: k, d, and epsilon 2, 4, 6, 8, 12.
 GAINS = {
     (2, 2): (1.49, 4.68, 11, 28, 203),
     (2, 5): (1.36, 2.99, 11.3, 54, 1116),
@@ -183,7 +183,7 @@ def least(k: int, d: int, epsilon: float) -> float:
 
 @pytest.mark.parametrize(("k", "d"), GAINS)
 def test_the_choice_is_the_best_cap(k: int, d: int) -> None:
-    """Within 2 %, for which a report may be shorter; and as far below one sampled attribute as is known."""
+    """Within 2 %, for which a report may be shorter; as far below one sampled attribute as is known."""
     for epsilon, gain in zip((2.0, 4.0, 6.0, 8.0, 12.0), GAINS[k, d], strict=True):
         mechanism = bitldp.RecordCap([k] * d, epsilon=epsilon)
         best = least(k, d, epsilon)
@@ -205,8 +205,8 @@ def test_yes_or_no_is_privunit_on_the_hypercube() -> None:
     cube = bitldp.HypercubePrivUnit(16, epsilon=8.0)
     own = bitldp.RecordCap([2] * 16, epsilon=8.0, m=16)
     assert own.hits == cube.threshold
-    # an indicator is half of a sign
-    assert own.worst_variance() == pytest.approx(cube.worst_variance() / 4.0, rel=1e-8)
+    # an indicator is half of a sign, which is dithered where the variance is the worst
+    assert own.worst_variance() == pytest.approx((cube.worst_variance() - 1.0) / 4.0, rel=1e-8)
 
 
 def test_chances_are_in_proportion_to_deviations() -> None:
@@ -245,12 +245,8 @@ def test_tables_are_what_is_chosen_for_them() -> None:
     every = [
         bitldp.RecordCap([2] * 5, epsilon=2.0, m=m, hits=h) for m in range(2, 6) for h in range(1, m + 1)
     ]
-    found = []
-    for each in every:
-        try:
-            found.append(float(each.table_variance(x, (0, 1)).mean()))
-        except ValueError as error:
-            assert "how these depend on each other" in str(error)
+    told = [each for each in every if each._law.gain((0, 0))]  # of the others, a table is refused
+    found = [float(each.table_variance(x, (0, 1)).mean()) for each in told]
     assert means[1] <= 1.02 * min(found)
 
 
