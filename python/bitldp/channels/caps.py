@@ -1,4 +1,4 @@
-"""What the likely reports of two records have in common, under a `Cap`."""
+"""Overlap of the likely reports of two records under a `Cap`."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, partial
-from itertools import combinations
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -24,7 +23,7 @@ from bitldp.privacy import Guarantee
 from bitldp.record.cap_answer import CapAnswer
 from bitldp.record.cap_law import MOST_DRAWN, CapLaw, Drawn, Kind, cap_law
 from bitldp.record.cap_search import best_cap
-from bitldp.record.cap_table import MOST_CELLS, MOST_TOGETHER, TableAccumulator, TableLaw
+from bitldp.record.cap_table import MOST_TOGETHER, TableAccumulator, TableLaw, table_law
 from bitldp.record.categorical import CategoryAttributes, LabelledAttributes, read_sizes
 from bitldp.record.choice import indicators, indicators_worst
 from bitldp.release.base import Call, Source
@@ -34,6 +33,7 @@ from bitldp.release.sampled import SampledReports
 __all__ = ["RecordCap"]
 
 _MOST = 1 << 12  # attributes, and categories of one that are reported as a subset
+_LARGEST = 1 << 16  # categories of an attribute
 _KEY = 32  # bytes
 _WHICH = ("of neither", "of the second", "of the first", "of both")
 
@@ -83,8 +83,8 @@ class RecordCap(LabelledAttributes):
     Parameters
     ----------
     attributes : sequence
-        Categories of each attribute, 2 or more: how many, or their labels, as of `CategoricalRecord`; 1 to
-        4,096 attributes.
+        Categories of each attribute, 2 to 65,536: how many, or their labels, as of `CategoricalRecord`; 1
+        to 4,096 attributes.
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
     m : int, optional
@@ -177,6 +177,8 @@ class RecordCap(LabelledAttributes):
         categories, count = self._sizes, len(self._sizes)
         if count > _MOST:
             raise ValueError(f"attributes: must be at most {_MOST}, got {count}")
+        if max(categories) > _LARGEST:
+            raise ValueError(f"attributes: must be of at most {_LARGEST:,} categories, got {max(categories)}")
         if self.m is not None and self.m > count:
             raise ValueError(
                 f"m: must be between 1 and {count}, as many as there are attributes, got {self.m}"
@@ -518,27 +520,7 @@ class RecordCap(LabelledAttributes):
     def _table_law(self, attributes: tuple[int, ...]) -> TableLaw:
         if self.guarantee.record == 0.0:
             raise self._uninformative("categories")
-        law = self._law
-        kinds = tuple(self._kind_of[each] for each in attributes)
-        chance = law.chance(kinds)
-        if not chance:
-            raise ValueError(f"attributes: a report is about {self.m} attributes, never about these together")
-        gains: dict[tuple[int, ...], float] = {(): 1.0}
-        order = range(len(kinds))
-        for some in (each for size in order for each in combinations(order, size + 1)):
-            rest = tuple(kinds[j] for j in order if j not in some)
-            gain = law.gain(tuple(kinds[j] for j in some), rest)
-            if not gain:
-                raise ValueError(
-                    f"attributes: with m={self.m} and hits={self.hits}, reports do not say how these depend "
-                    "on each other; choose other hits"
-                )
-            gains[some] = float(gain)
-        categories = tuple(self._sizes[each] for each in attributes)
-        if np.prod([float(each) for each in categories]) > MOST_CELLS:
-            raise ValueError(f"attributes: a table must have at most {MOST_CELLS} cells")
-        sizes = tuple(law.kinds[kind].size for kind in kinds)
-        return TableLaw(categories, sizes, gains, law.patterns(kinds), float(chance))
+        return table_law(self._law, tuple(self._kind_of[each] for each in attributes))
 
     # -- variances
 

@@ -23,7 +23,7 @@ from bitldp._core import Cap
 from bitldp.channels.caps import least_common
 from bitldp.privacy import ONE, calibrated
 
-__all__ = ["MOST_DRAWN", "CapLaw", "Drawn", "Kind", "cap_law", "compositions", "few_enough"]
+__all__ = ["MOST_DRAWN", "CapLaw", "Drawn", "Kind", "cap_law", "compositions", "few_enough", "refuse_many"]
 
 MOST_DRAWN = 256
 """The most attributes of one report."""
@@ -57,7 +57,7 @@ class Kind(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """What may be drawn: so many attributes of each kind.
+    """A way to draw attributes: so many of each kind.
 
     Attributes
     ----------
@@ -97,6 +97,15 @@ def few_enough(members: tuple[int, ...], m: int) -> bool:
     for most in members:
         counts = [min(_LAWS + 1, sum(counts[max(0, total - most) : total + 1])) for total in range(draws + 1)]
     return counts[draws] <= _LAWS
+
+
+def refuse_many(members: tuple[int, ...], m: int) -> None:
+    """Refuse a number of attributes that are drawn in too many ways."""
+    if not few_enough(members, m):
+        raise ValueError(
+            f"m: {m} of these attributes are drawn in more than {_LAWS} ways that differ in law; draw fewer, "
+            "or all"
+        )
 
 
 def hit_counts(members: Sequence[tuple[int, int, int]]) -> list[int]:
@@ -276,11 +285,7 @@ def cap_law(kinds: tuple[Kind, ...], m: int, hits: int, epsilon: float) -> CapLa
         If there are more ways to draw them than laws are made for.
     """
     members = tuple(each.members for each in kinds)
-    if not few_enough(members, m):
-        raise ValueError(
-            f"m: {m} of these attributes are drawn in more than {_LAWS} ways that differ in law; draw fewer, "
-            "or all"
-        )
+    refuse_many(members, m)
     ways = compositions(members, m)
     weights = [
         math.prod(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp.record.cap_law import MOST_DRAWN, compositions, few_enough
+from bitldp.record.cap_law import MOST_DRAWN, compositions, few_enough, refuse_many
 from bitldp.record.choice import SLACK
 from bitldp.release.sampled import index_bits
 
@@ -99,11 +99,18 @@ def best_cap(
         What is given; None is looked for.
     tables : bool
         Whether the variance is that of the cells of all tables of two attributes, not of frequencies.
+
+    Raises
+    ------
+    ValueError
+        If there are more ways to draw m attributes than laws are made for.
     """
     count = sum(members)
     even = weights or (1,) * len(categories)
     if epsilon == 0.0:
         return Choice(m or 1, hits or 1, sizes or (1,) * len(categories), even)
+    if m:
+        refuse_many(members, m)
     drawn = [m] if m else [each for each in _numbers(min(count, MOST_DRAWN)) if few_enough(members, each)]
 
     def evaluated(m: int, sizes: tuple[int, ...]) -> _Candidates:

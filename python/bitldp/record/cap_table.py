@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,9 @@ from bitldp.estimate.estimates import LIARS, Estimate, project_simplex
 from bitldp.estimate.intervals import ByLetters, LetterLaw, Table
 from bitldp.letters.reach import Reach
 from bitldp.letters.spread import Mixed
+from bitldp.record.cap_law import CapLaw
 
-if TYPE_CHECKING:
-    from bitldp.record.cap import RecordCap
-
-__all__ = ["MOST_CELLS", "MOST_TOGETHER", "TableAccumulator", "TableLaw"]
+__all__ = ["MOST_TOGETHER", "TableAccumulator", "TableLaw", "table_law"]
 
 MOST_TOGETHER = 3
 """The most attributes of one table."""
@@ -107,7 +106,7 @@ class TableLaw:
 
     @cached_property
     def letter_law(self) -> LetterLaw:
-        """What is known of a letter, for intervals."""
+        """Law of a letter, for intervals."""
         points = np.zeros(self.letters.size)
         points[-1] = 1.0
         moments = self.second.ravel() - points + 0.25  # about 1/2
@@ -140,6 +139,38 @@ class TableLaw:
         return replace(one, chance=self.chance)
 
 
+@lru_cache(maxsize=256)
+def table_law(law: CapLaw, kinds: tuple[int, ...]) -> TableLaw:
+    """Return the law of a table of attributes of given kinds.
+
+    Raises
+    ------
+    ValueError
+        If they are never drawn together, if reports leave out how they depend on each other, or if there are
+        too many cells.
+    """
+    chance = law.chance(kinds)
+    if not chance:
+        m = sum(law.drawn[0].counts)
+        raise ValueError(f"attributes: a report is about {m} of them, never about these together")
+    gains: dict[tuple[int, ...], float] = {(): 1.0}
+    order = range(len(kinds))
+    for some in (each for size in order for each in combinations(order, size + 1)):
+        rest = tuple(kinds[j] for j in order if j not in some)
+        gain = law.gain(tuple(kinds[j] for j in some), rest)
+        if not gain:
+            raise ValueError(
+                f"attributes: with hits={law.hits}, reports do not say how these depend on each other; choose "
+                "other hits"
+            )
+        gains[some] = float(gain)
+    categories = tuple(law.kinds[kind].categories for kind in kinds)
+    if math.prod(categories) > MOST_CELLS:
+        raise ValueError(f"attributes: a table must have at most {MOST_CELLS} cells")
+    sizes = tuple(law.kinds[kind].size for kind in kinds)
+    return TableLaw(categories, sizes, gains, law.patterns(kinds), float(chance))
+
+
 class TableAccumulator(BatchAccumulator):
     """Exact counts of the categories that a report has of several attributes together.
 
@@ -155,9 +186,9 @@ class TableAccumulator(BatchAccumulator):
 
     kind = "table"
 
-    mechanism: RecordCap
+    mechanism: Any
 
-    def __init__(self, mechanism: RecordCap, attributes: tuple[int, ...], law: TableLaw) -> None:
+    def __init__(self, mechanism: Any, attributes: tuple[int, ...], law: TableLaw) -> None:
         super().__init__(mechanism)
         self.attributes = attributes
         self._law = law
@@ -272,7 +303,7 @@ class TableAccumulator(BatchAccumulator):
             raise ValueError("text: is of a table of other attributes")
         if not isinstance(lists, list) or len(lists) != len(self._sets):
             raise ValueError("text: the contents are damaged")
-        counts = {}
+        counts: dict[tuple[int, ...], NDArray[np.int64]] = {}
         for each, values in zip(self._sets, lists, strict=True):
             shape = self._shape(each)
             counts[each] = saved.counts(values, (int(np.prod(shape)),), n, exclusive=False).reshape(shape)
