@@ -104,7 +104,15 @@ _NAMES = {
     "points": ("BRR", "LSRR", "Exponential", "OptimalUtility", "location_codes"),
     "privacy": ("Guarantee", "PrivacyClaimWarning"),
     "recommend": ("Recommendation", "recommend"),
-    "record": ("CategoricalRecord", "HypercubePrivUnit", "MixedRecord", "SampledSigns"),
+    "record.key_value": ("KeyValueEstimates",),
+    "record": (
+        "CategoricalRecord",
+        "HypercubePrivUnit",
+        "ItemSet",
+        "KeyValue",
+        "MixedRecord",
+        "SampledSigns",
+    ),
     "release.rotated": ("RotatedReports",),
     "selection": ("EXP", "PE", "PS", "FedSel", "TwoStage"),
 }
