@@ -104,8 +104,9 @@ _NAMES = {
     "points": ("BRR", "LSRR", "Exponential", "OptimalUtility", "location_codes"),
     "privacy": ("Guarantee", "PrivacyClaimWarning"),
     "recommend": ("Recommendation", "recommend"),
+    "record.key_value": ("KeyValueEstimates",),
     "record": (
-        *("CategoricalRecord", "HypercubePrivUnit", "JointWindow"),
+        *("CategoricalRecord", "HypercubePrivUnit", "ItemSet", "JointWindow", "KeyValue"),
         *("MixedRecord", "RecordCap", "SampledSigns"),
     ),
     "release.rotated": ("RotatedReports",),

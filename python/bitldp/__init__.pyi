@@ -89,9 +89,12 @@ from bitldp.recommend import recommend as recommend
 from bitldp.record import CategoricalRecord as CategoricalRecord
 from bitldp.record import HypercubePrivUnit as HypercubePrivUnit
 from bitldp.record import JointWindow as JointWindow
+from bitldp.record import ItemSet as ItemSet
+from bitldp.record import KeyValue as KeyValue
 from bitldp.record import MixedRecord as MixedRecord
 from bitldp.record import RecordCap as RecordCap
 from bitldp.record import SampledSigns as SampledSigns
+from bitldp.record.key_value import KeyValueEstimates as KeyValueEstimates
 from bitldp.release.rotated import RotatedReports as RotatedReports
 from bitldp.selection import EXP as EXP
 from bitldp.selection import PE as PE

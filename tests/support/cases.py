@@ -208,7 +208,7 @@ FAMILIES = [
     Case("LSRR", lambda: bitldp.LSRR(8, epsilon=2.0), _codes(8), _VALUES),
 ]
 
-# Those whose reports are several arrays, public coins among them.
+# Those whose reports are several arrays, public coins among them; and records that are sets.
 ORDERED = [
     Case("Hierarchy", lambda: bitldp.Hierarchy(100, epsilon=2.0), _codes(100), _CODES),
     Case("HeavyHitters", lambda: bitldp.HeavyHitters(epsilon=2.0, bits=30), _codes(1 << 30), _CODES),
@@ -218,6 +218,9 @@ ORDERED = [
         _codes(37),
         _CODES,
     ),
+    Case("ItemSet", lambda: bitldp.ItemSet(9, epsilon=2.0, size=3), _codes(2, 9), _CODES),
+    Case("ItemSet-blocks", lambda: bitldp.ItemSet(120, epsilon=1.0, size=3), _codes(2, 120), _CODES),
+    Case("KeyValue", lambda: bitldp.KeyValue(5, epsilon=2.0, size=2), _floats(5, 0.5), _CODES),
 ]
 
 # Of numbers and categories: records of two arrays, and estimates of both.

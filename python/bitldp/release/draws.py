@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,8 +107,10 @@ def seeds(key: Source, records: int, first_chunk: int) -> NDArray[np.uint32]:
     return (_words(key, records, first_chunk) >> np.uint64(32)).astype(np.uint32)
 
 
-def whole_numbers(key: Source, records: int, count: int, first_chunk: int, skip: int = 0) -> NDArray[np.intp]:
-    """Return a number from 0 to below `count` for every record, shape (records,), behind `skip` other ones.
+def whole_numbers(
+    key: Source, records: int, count: int | NDArray[np.integer[Any]], first_chunk: int, skip: int = 0
+) -> NDArray[np.intp]:
+    """Return a number from 0 to below `count`, one or one a record, shape (records,), behind `skip` others.
 
     A draw is 64 bits wide, so that chances differ from uniform by less than count/2**64 of their value.
     """
@@ -123,9 +126,9 @@ def permutations(key: bytes | None, rows: int, columns: int) -> NDArray[np.intp]
     return np.argsort(draws, axis=0, kind="stable")
 
 
-def scaled(draws: NDArray[np.uint64], count: int) -> NDArray[np.intp]:
+def scaled(draws: NDArray[np.uint64], count: int | NDArray[np.integer[Any]]) -> NDArray[np.intp]:
     """Return floor(draw * count/2**64) for 64-bit draws and count < 2**32, in halves that cannot overflow."""
     high, low = draws >> np.uint64(32), draws & np.uint64(0xFFFFFFFF)
-    factor = np.uint64(count)
+    factor = np.asarray(count, np.uint64)
     result: NDArray[np.uint64] = (high * factor + (low * factor >> np.uint64(32))) >> np.uint64(32)
     return result.astype(np.intp)
