@@ -219,6 +219,7 @@ def test_audits_of_given_pairs():
     assert audit(mechanism, n=20_000, rng=1, pair=(p[[0, 0]], p[[4, 0]])).passed
 
 
+@pytest.mark.slow
 def test_a_composition_and_a_shuffle_know_the_law():
     """Wide windows have cells in common, which costs less than the guarantee says."""
     pytest.importorskip("dp_accounting")
