@@ -61,6 +61,7 @@ _NAMES = {
         "CLDP",
         "MVU",
         "BallGaussian",
+        "BallWindow",
         "BitwiseRR",
         "CrossPolytope",
         "GeneralizedRR",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from fractions import Fraction
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, ClassVar
@@ -17,7 +16,7 @@ from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.base import Mechanism, Takes
-from bitldp.mechanism.law import TABLE, Block, Experiment, Pair, codes_of
+from bitldp.mechanism.law import TABLE, Experiment, Pair, codes_of, of_neighbourhoods
 from bitldp.mechanism.numeric import Means
 from bitldp.mechanism.parameters import Budget, Criterion, Features, Flag, Interval
 from bitldp.privacy import ONE, Guarantee, calibrated
@@ -159,28 +158,21 @@ class JointWindow(Means):
             return Mechanism.extremes(self, pair)
         places = [np.broadcast_to(each, self.k or 1) for each in chosen]
         apart = np.abs(places[0] - places[1]).tolist()
-        width, cells = 2 * (self.reach or 0) + 1, self.alphabet
-        near, both = width ** len(apart), math.prod(max(0, width - each) for each in apart)
-        # How many reports lie near the first record alone, the second alone, both, or neither.
-        sizes = np.array([near - both, near - both, both, cells ** len(apart) - 2 * near + both], object)
-        inside = np.array([[near - both, 0, both, 0], [0, near - both, both, 0]], object)
-        high = Fraction(self.channel.high, ONE)
-        law = high * inside / Fraction(near) + (1 - high) * sizes / Fraction(cells ** len(apart))
+        width = 2 * (self.reach or 0) + 1
+        both = math.prod(max(0, width - each) for each in apart)
 
-        def read(reports: Any) -> NDArray[np.intp]:
+        def read(reports: Any) -> tuple[NDArray[np.bool_], ...]:
             codes = np.asarray(reports[1] if drawn else reports).reshape(-1, len(apart)).astype(np.int64)
-            first, second = (((codes >= at) & (codes < at + width)).all(axis=1) for at in places)
-            return np.where(first, np.where(second, 2, 0), np.where(second, 1, 3))[:, None]
+            return tuple(((codes >= at) & (codes < at + width)).all(axis=1) for at in places)
 
         inputs: list[Any] = [np.broadcast_to(self.points[each], self.features).copy() for each in chosen]
         if self.features == 1:
             inputs = [float(each[0]) for each in inputs]
-        where = ("the first record alone", "the second record alone", "both records", "neither record")
-        names = [f"numbers {each}" for each in ("of the first record", "of the second record")]
+        names = ["the first record", "the second record"]
         if pair is None:
             names = [f"every feature {end:g}" for end in self._ends]
-        block = Block(law.astype(np.float64)[:, None], lambda _, value: f"the report is near {where[value]}")
-        return Experiment(inputs, names, [block], [(0, 1)], {"output": "codes"}, read=read)
+        sizes = width ** len(apart), both, self.alphabet ** len(apart)
+        return of_neighbourhoods(inputs, names, sizes, self.channel.high, read)
 
 
 # -- the search

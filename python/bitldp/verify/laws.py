@@ -17,7 +17,6 @@ __all__ = [
     "decimal",
     "epsilon_of",
     "epsilons_of_features",
-    "near_and_all",
     "of_bit",
     "of_law",
     "of_rows",
@@ -251,30 +250,27 @@ def sizes(law: Law) -> tuple[int, int, int]:
 
 
 def _cap(law: Law) -> Fraction:
-    """Law of a cap: near the record with the chance high/2**64, and otherwise anywhere."""
-    near, every = near_and_all(law)
-    high = whole(law["high"])
-    must(0 <= high <= ONE, "its chance is none")
-    if law.get("mute") or near == every:
+    """Law of a report that is from about the record with high/2**64, and any report otherwise."""
+    if law.get("mute"):
         return Fraction(1)
-    anywhere = Fraction(ONE - high, every)
-    return _of(anywhere + Fraction(high, near), anywhere)
-
-
-def near_and_all(law: Law) -> tuple[int, int]:
-    """Return how many reports of a cap are near a record, and how many there are."""
-    near = every = 1
+    share = Fraction(1)
     for points, reach in law["windows"]:
-        must(whole(points) > 0, "a window has no points")
-        near *= 2 * whole(reach) + 1
-        every *= whole(points) + 2 * whole(reach)
-    hits, lists = whole(law["hits"]), [1]  # by their hits
+        must(whole(points) > 0 and whole(points) + 2 * whole(reach) > 1, "a window has no cells")
+        share *= Fraction(2 * whole(reach) + 1, whole(points) + 2 * whole(reach))
+    chances = [Fraction(1)]  # of each number of hits
     for elements, size in law["subsets"]:
-        must(0 < whole(size) < whole(elements), "a subset is none, or all")
-        hit, miss = comb(elements - 1, size - 1), comb(elements - 1, size)
-        lists = [miss * a + hit * b for a, b in zip([*lists, 0], [0, *lists], strict=True)]
-    must(hits < len(lists), "more hits are asked for than there are subsets")
-    return near * sum(lists[hits:]), every * sum(lists)
+        must(0 < whole(size) < whole(elements), "a subset holds nothing, or everything")
+        hit = Fraction(whole(size), whole(elements))
+        missed, found = [each * (1 - hit) for each in chances], [each * hit for each in chances]
+        chances = [a + b for a, b in zip([*missed, Fraction(0)], [Fraction(0), *found], strict=True)]
+    high, hits = whole(law["high"]), whole(law["hits"])
+    must(
+        0 <= high <= ONE and hits < len(chances),
+        "a chance is above 1, or more hits are asked for than there are",
+    )
+    share *= sum(chances[hits:])
+    outside = (ONE - high) * share
+    return Fraction(1) if share == 1 else _of(high + outside, outside)
 
 
 def _mute(law: Law) -> Fraction:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from .findings import Unproven, must
-from .laws import CONTEXT, ONE, epsilon_of, near_and_all, of_law, of_rows, sizes, weights, whole
+from .laws import CONTEXT, ONE, epsilon_of, of_law, of_rows, sizes, weights, whole
 
 __all__ = ["BITS", "CODES", "RECORDS", "SIZES", "WORDS", "checked", "claimed", "given", "known"]
 
@@ -254,9 +254,16 @@ def _joint_window(p: Parameters, epsilon: float) -> Check:
     def check(law: Mapping[str, Any]) -> bool:
         if _muted(law, epsilon):
             return True
-        _is(law, "cap", windows=[[p["levels"], p["reach"]]] * p["k"], subsets=[], hits=0)
-        near, every = map(Decimal, near_and_all(law))
-        odds = CONTEXT.divide(near, every) * (_exp(Decimal(epsilon)) - 1)
+        width = 2 * p["reach"] + 1
+        cells = p["levels"] + width - 1
+        _is(
+            {**law, "windows": [list(each) for each in law["windows"]]},
+            "cap",
+            subsets=[],
+            hits=0,
+            windows=[[p["levels"], p["reach"]]] * p["k"],
+        )
+        odds = CONTEXT.power(CONTEXT.divide(width, cells), p["k"]) * (_exp(Decimal(epsilon)) - 1)
         must(_close(law["high"], odds / (1 + odds)), "its law is not that of the epsilon of its parameters")
         _within(law, epsilon)
         return True
