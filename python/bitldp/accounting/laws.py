@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bitldp._core import Bits, Cube, Design, Matrix, Mixture, Select, Shift, Subset, Unary, Window
+from bitldp._core import Bits, Cap, Cube, Design, Matrix, Mixture, Select, Shift, Subset, Unary, Window
 from bitldp.accounting.loss_table import LossTable, Normal, of_weights, promised, two_rows
 from bitldp.channels.noise import is_log_concave
 from bitldp.privacy import ONE, Guarantee
@@ -128,6 +128,18 @@ def _(release: Cube) -> list[Tables]:
     near, far = release.sizes()
     high, own = Fraction(release.high, ONE), min(near, far)
     inside, outside = own * high / near, own * (1 - high) / far
+    rest = 1 - inside - outside
+    table = two_rows([inside, outside, rest], [outside, inside, rest])
+    return [Tables((LossTable(table.rows, min(table.epsilon, release.epsilon)),), 1)]
+
+
+@parts.register
+def _(release: Cap) -> list[Tables]:
+    # Two sets of a share t have 2t - 1 or more in common: no two records are told apart better.
+    high, share = Fraction(release.high, ONE), Fraction(*release.share)
+    apart = share - max(Fraction(0), 2 * share - 1)
+    outside = (1 - high) * apart
+    inside = outside + high * apart / share
     rest = 1 - inside - outside
     table = two_rows([inside, outside, rest], [outside, inside, rest])
     return [Tables((LossTable(table.rows, min(table.epsilon, release.epsilon)),), 1)]

@@ -249,6 +249,30 @@ def sizes(law: Law) -> tuple[int, int, int]:
     return sum(count[near:]), sum(count[: far + 1]), sum(count[near : far + 1])
 
 
+def _cap(law: Law) -> Fraction:
+    """Law of a report that is from about the record with high/2**64, and any report otherwise."""
+    if law.get("mute"):
+        return Fraction(1)
+    share = Fraction(1)
+    for points, reach in law["windows"]:
+        must(whole(points) > 0 and whole(points) + 2 * whole(reach) > 1, "a window has no cells")
+        share *= Fraction(2 * whole(reach) + 1, whole(points) + 2 * whole(reach))
+    chances = [Fraction(1)]  # of each number of hits
+    for elements, size in law["subsets"]:
+        must(0 < whole(size) < whole(elements), "a subset holds nothing, or everything")
+        hit = Fraction(whole(size), whole(elements))
+        missed, found = [each * (1 - hit) for each in chances], [each * hit for each in chances]
+        chances = [a + b for a, b in zip([*missed, Fraction(0)], [Fraction(0), *found], strict=True)]
+    high, hits = whole(law["high"]), whole(law["hits"])
+    must(
+        0 <= high <= ONE and hits < len(chances),
+        "a chance is above 1, or more hits are asked for than there are",
+    )
+    share *= sum(chances[hits:])
+    outside = (ONE - high) * share
+    return Fraction(1) if share == 1 else _of(high + outside, outside)
+
+
 def _mute(law: Law) -> Fraction:
     """Law that leaves its input out."""
     return Fraction(1)
@@ -262,6 +286,7 @@ _RULES: dict[str, Callable[[Law], Fraction]] = {
     "shift": _shift,
     "mixture": _mixture,
     "cube": _cube,
+    "cap": _cap,
     "mute": _mute,
 }
 

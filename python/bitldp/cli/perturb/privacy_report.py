@@ -11,7 +11,7 @@ import numpy as np
 
 import bitldp
 from bitldp import _core
-from bitldp._core import Bits, Cube, Design, Matrix, Mixture, Select, Shift, Subset, Unary, Window
+from bitldp._core import Bits, Cap, Cube, Design, Matrix, Mixture, Select, Shift, Subset, Unary, Window
 from bitldp.cli.perturb.request import Request
 from bitldp.ledger.budget import LedgerState
 from bitldp.ledger.entry import Entry, to_json
@@ -250,6 +250,18 @@ def _(law: Cube) -> dict[str, Any]:
         "bits": law.bits,
         "near": law.near,
         "far": law.far,
+        "high": str(law.high),
+        "mute": law.mute,
+    }
+
+
+@_integers.register
+def _(law: Cap) -> dict[str, Any]:
+    return {
+        "law": "cap",
+        "windows": law.windows,
+        "subsets": law.subsets,
+        "hits": law.hits,
         "high": str(law.high),
         "mute": law.mute,
     }
