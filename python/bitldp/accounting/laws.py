@@ -136,6 +136,18 @@ def _(release: Cube) -> list[Tables]:
 
 
 @parts.register
+def _(release: Cap) -> list[Tables]:
+    # Two sets of a share t have 2t - 1 or more in common: no two records are told apart better.
+    high, share = Fraction(release.high, ONE), Fraction(*release.share)
+    apart = share - max(Fraction(0), 2 * share - 1)
+    outside = (1 - high) * apart
+    inside = outside + high * apart / share
+    rest = 1 - inside - outside
+    table = two_rows([inside, outside, rest], [outside, inside, rest])
+    return [Tables((LossTable(table.rows, min(table.epsilon, release.epsilon)),), 1)]
+
+
+@parts.register
 def _(release: Mixture) -> list[Tables]:
     if release.matrix.inputs != 2:
         return [Tables((promised(release.epsilon, 0.0),), 1)]
