@@ -136,18 +136,6 @@ def _(release: Cube) -> list[Tables]:
 
 
 @parts.register
-def _(release: Cap) -> list[Tables]:
-    # Two sets of a share t have 2t - 1 or more in common: no two records are told apart better.
-    high, share = Fraction(release.high, ONE), Fraction(*release.share)
-    apart = share - max(Fraction(0), 2 * share - 1)
-    outside = (1 - high) * apart
-    inside = outside + high * apart / share
-    rest = 1 - inside - outside
-    table = two_rows([inside, outside, rest], [outside, inside, rest])
-    return [Tables((LossTable(table.rows, min(table.epsilon, release.epsilon)),), 1)]
-
-
-@parts.register
 def _(release: Mixture) -> list[Tables]:
     if release.matrix.inputs != 2:
         return [Tables((promised(release.epsilon, 0.0),), 1)]
@@ -265,9 +253,7 @@ def _(channel: Design) -> Overlap:
 def _(channel: Cap) -> Overlap:
     """Return the reports near a record as a block of all reports, in units of one over all.
 
-    Records that differ in every window and subset share the least: windows at both ends, and hits of one
-    subset for two records exclude each other more than hits for one do. How many lists have enough hits for
-    both is bounded by what both must share.
+    Windows at both ends share the least; of lists of subsets, two sets of a share t share 2 t - 1 at least.
     """
     share = Fraction(*channel.share)
     width, cells = share.numerator, share.denominator

@@ -14,7 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Cap, Grid, Window, log_ratio, pack
 from bitldp.base import checks
 from bitldp.base.arrays import fill, readonly, zeros_if_refused
-from bitldp.compression.ball.base import GIVEN, OPPOSITE, ball_radius, ends_of_ball, inside, norms
+from bitldp.compression.ball.base import (
+    GIVEN,
+    OPPOSITE,
+    ball_radius,
+    check_shape,
+    ends_of_ball,
+    inside,
+    norms,
+)
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.base import Mechanism, Takes
 from bitldp.mechanism.law import Experiment, Pair, Symbols, of_neighbourhoods
@@ -99,6 +107,7 @@ class BallWindow(Means):
 
     _takes: ClassVar[Takes | None] = "ball"
     _usual_size: ClassVar[int] = 3
+    _power: ClassVar[int] = 2  # of the norm
 
     def _build(self) -> None:
         steps, reach = (
@@ -152,14 +161,17 @@ class BallWindow(Means):
 
     def outside(self, x: ArrayLike) -> int:
         """Return how many records lie outside the ball and are scaled to it; see `Mechanism.outside`."""
-        return int(np.count_nonzero(norms(x, self.features, 2)[1] > self.radius))
+        return int(np.count_nonzero(norms(x, self.features, self._power)[1] > self.radius))
 
     def _inside(self, x: ArrayLike) -> NDArray[np.float64]:
-        return inside(x, self.features, 2, self.radius, self.clip)
+        return inside(x, self.features, self._power, self.radius, self.clip)
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
+        if self.features == 1 and x.ndim < 2:
+            checks.records("x", x, 1)
+        else:
+            check_shape("x", x.shape, self.features)
         with zeros_if_refused(call.out):
-            checks.records("x", x, self.features)
             records = self._inside(x.reshape(-1, self.features))
         codes = self._release.randomize(records, call)
         if call.output == "packed":
@@ -296,9 +308,12 @@ def ball_cap(features: int, steps: int, reach: int, epsilon: float) -> BallCap:
         if target == 0.0:
             return sets
         odds = target + share + math.log(-math.expm1(-target))
-        return BallCap(features, steps, reach, _coin(1.0 / (1.0 + math.exp(-odds))).high)
+        return BallCap(features, steps, reach, _coin(1.0 / (1.0 + math.exp(min(-odds, 700.0)))).high)
 
-    return calibrated(build, epsilon, attrgetter("epsilon"))
+    law = calibrated(build, epsilon, attrgetter("epsilon"))
+    if law.high == 0:
+        raise ValueError(f"epsilon: {epsilon:g} is too small for chances in units of 2**-64")
+    return law
 
 
 def _coin(chance: float) -> Window:
@@ -359,11 +374,11 @@ class BallRelease(Release):
 
         dither = Window(2 * law.steps + 1, 1, 1.0)  # never leaves its cell
         vectors = drawn(dither, values, self.codec, call.keys[0]) - law.steps
-        # With probability 0 near nothing: codes of both sets are uniform.
-        sets = Cap([(law.near, 0), (law.everything, 0)], [], 0, 0)
+        # Caps of probability 0: the numbers of a point of each set, uniform.
+        sets = Cap([(max(2, law.near), 0), (law.everything, 0)], [], 0, 0)
         chosen = drawn(sets, np.zeros((len(values), 2), np.uint32), None, call.keys[1])
         near = drawn(_coin(law.high / ONE), np.zeros(len(values), np.uint8), None, call.keys[2]) == 0
-        about = vectors + law.offsets[chosen[:, 0]] + law.farthest
+        about = vectors + law.offsets[chosen[:, 0] % law.near] + law.farthest
         codes = np.where(near[:, None], about, law.codes[chosen[:, 1]])
         return codes.astype(np.min_scalar_type(self.alphabet - 1))
 
