@@ -62,6 +62,7 @@ _NAMES = {
         "CLDP",
         "MVU",
         "BallGaussian",
+        "BallWindow",
         "BitwiseRR",
         "CrossPolytope",
         "GeneralizedRR",

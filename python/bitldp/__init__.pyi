@@ -39,6 +39,7 @@ from bitldp.codecs import Grid as Grid
 from bitldp.compression import CLDP as CLDP
 from bitldp.compression import MVU as MVU
 from bitldp.compression import BallGaussian as BallGaussian
+from bitldp.compression import BallWindow as BallWindow
 from bitldp.compression import BitwiseRR as BitwiseRR
 from bitldp.compression import CrossPolytope as CrossPolytope
 from bitldp.compression import GeneralizedRR as GeneralizedRR

@@ -9,7 +9,7 @@ from typing import Any
 
 import bitldp
 import numpy as np
-from bitldp.compression import CLDP, BallGaussian, LaplaceBall, Skellam
+from bitldp.compression import CLDP, BallGaussian, BallWindow, LaplaceBall, Skellam
 from bitldp.selection import Compressed
 
 
@@ -174,6 +174,7 @@ FAMILIES = [
         _VALUES,
     ),
     Case("CLDP", lambda: CLDP(6, epsilon=2.0), _floats(6, 0.1), _CODES),
+    Case("BallWindow", lambda: BallWindow(2, epsilon=4.0), _floats(2, 0.1), _VALUES),
     Case("LaplaceBall", lambda: LaplaceBall(6, epsilon=2.0), _floats(6, 0.1), _VALUES),
     Case("BallGaussian", lambda: BallGaussian(6, epsilon=2.0, delta=1e-6), _floats(6, 0.1), _VALUES),
     Case(

@@ -211,7 +211,7 @@ def test_types_and_gaps_are_proven(tmp_path: Path) -> None:
     assert any("weight, weight_present, city, survey" in each.sentence for each in findings)
 
 
-NOT_SHARED = {"BitRand", "HypercubePrivUnit", "SampledSigns"}  # a label, or several columns
+NOT_SHARED = {"BitRand", "HypercubePrivUnit", "JointWindow", "SampledSigns"}  # a label, or several columns
 
 
 @pytest.mark.slow

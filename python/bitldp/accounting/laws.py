@@ -266,9 +266,7 @@ def _(channel: Design) -> Overlap:
 def _(channel: Cap) -> Overlap:
     """Return the reports near a record as a block of all reports, in units of one over all.
 
-    Records that differ in every window and subset share the least: windows at both ends, and hits of one
-    subset for two records exclude each other more than hits for one do. How many lists have enough hits for
-    both is bounded by what both must share.
+    Windows at both ends share the least; of lists of subsets, two sets of a share t share 2 t - 1 at least.
     """
     share = Fraction(*channel.share)
     width, cells = share.numerator, share.denominator

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from fractions import Fraction
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, ClassVar
@@ -15,16 +14,17 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Cap, Grid
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
+from bitldp.estimate.estimates import Estimate
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.base import Mechanism, Takes
-from bitldp.mechanism.law import TABLE, Block, Experiment, Pair, codes_of
+from bitldp.mechanism.law import TABLE, Experiment, Pair, codes_of, of_neighbourhoods
 from bitldp.mechanism.numeric import Means
 from bitldp.mechanism.parameters import Budget, Criterion, Features, Flag, Interval
 from bitldp.privacy import ONE, Guarantee, calibrated
 from bitldp.record.choice import SLACK
 from bitldp.release.base import Call, Direct, Release, equidistant
 from bitldp.release.base import Interval as Ends
-from bitldp.release.sampled import index_bits
+from bitldp.release.sampled import SampledReports, index_bits
 
 __all__ = ["JointWindow", "near_least"]
 
@@ -79,8 +79,8 @@ class JointWindow(Means):
 
     Neighbouring records differ in any way. Those that differ in one feature reach epsilon where it is drawn,
     so bit, feature and record are the same in `guarantee`. Which coordinates were drawn is public. Decoded
-    numbers of a record are near their true values together or not at all, so their products are biased: the
-    product of the deviations of two numbers from the middle is 1/A times too large on average.
+    numbers of a record are near their true values together or not at all, so their products are biased;
+    `estimate_products` knows by how much.
 
     With two levels and no reach this is `SampledSigns`; with k = 1 it is a window of one number, as that of
     `Piecewise`. Source: the piecewise mechanism of Wang et al., "Collecting and analyzing multidimensional
@@ -147,6 +147,48 @@ class JointWindow(Means):
     def _drawn(self) -> int | None:
         return None if self.k == self.features else self.k
 
+    def estimate_products(self, reports: ArrayLike | SampledReports) -> Estimate:
+        """Estimate the mean product of every two numbers' deviations from the middle of the interval.
+
+        Parameters
+        ----------
+        reports : array_like of int, or SampledReports
+            Codes of n >= 2 records as `randomize` gives them.
+
+        Returns
+        -------
+        Estimate
+            Shape (features, features), in squared units of `x`, symmetric and without bias. The diagonal is
+            NaN: how far dither moves a number adds to its square, which nothing here tells.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If no two numbers are in one report (k = 1) or reports are uninformative (epsilon 0), for fewer
+            than two reports, or for a report out of range.
+
+        Notes
+        -----
+        Two numbers of a report are near theirs together, with probability A, or not at all, and two of d are
+        drawn with probability k (k - 1)/(d (d - 1)). So the product of their decoded deviations is d (k - 1)/
+        (A k (d - 1)) times as large on average as that of the numbers.
+        """
+        self._check_informative()
+        d, k = self.features, self.k or 1
+        if k == 1:
+            raise ValueError("k: products need two numbers in one report, so a k of 2 or more")
+        deviations = self.decode(reports).reshape(-1, d) - self._check_spread().middle
+        n = len(deviations)
+        if n < 2:
+            raise ValueError("reports: at least two are needed for products")
+        factor = self.channel.high / ONE * (k * (d - 1)) / (d * (k - 1))
+        mean = factor / n * (deviations.T @ deviations)
+        squares = np.square(factor * deviations) / factor
+        spread = np.maximum(squares.T @ squares / n - np.square(mean), 0.0) * (n / (n - 1))
+        for each in (mean, spread):
+            np.fill_diagonal(each, np.nan)
+        return Estimate(mean, np.sqrt(spread / n), n)
+
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
         """Return two records and the law of where a report lies: near the one, the other, both or neither.
 
@@ -159,28 +201,21 @@ class JointWindow(Means):
             return Mechanism.extremes(self, pair)
         places = [np.broadcast_to(each, self.k or 1) for each in chosen]
         apart = np.abs(places[0] - places[1]).tolist()
-        width, cells = 2 * (self.reach or 0) + 1, self.alphabet
-        near, both = width ** len(apart), math.prod(max(0, width - each) for each in apart)
-        # How many reports lie near the first record alone, the second alone, both, or neither.
-        sizes = np.array([near - both, near - both, both, cells ** len(apart) - 2 * near + both], object)
-        inside = np.array([[near - both, 0, both, 0], [0, near - both, both, 0]], object)
-        high = Fraction(self.channel.high, ONE)
-        law = high * inside / Fraction(near) + (1 - high) * sizes / Fraction(cells ** len(apart))
+        width = 2 * (self.reach or 0) + 1
+        both = math.prod(max(0, width - each) for each in apart)
 
-        def read(reports: Any) -> NDArray[np.intp]:
+        def read(reports: Any) -> tuple[NDArray[np.bool_], ...]:
             codes = np.asarray(reports[1] if drawn else reports).reshape(-1, len(apart)).astype(np.int64)
-            first, second = (((codes >= at) & (codes < at + width)).all(axis=1) for at in places)
-            return np.where(first, np.where(second, 2, 0), np.where(second, 1, 3))[:, None]
+            return tuple(((codes >= at) & (codes < at + width)).all(axis=1) for at in places)
 
         inputs: list[Any] = [np.broadcast_to(self.points[each], self.features).copy() for each in chosen]
         if self.features == 1:
             inputs = [float(each[0]) for each in inputs]
-        where = ("the first record alone", "the second record alone", "both records", "neither record")
-        names = [f"numbers {each}" for each in ("of the first record", "of the second record")]
+        names = ["the first record", "the second record"]
         if pair is None:
             names = [f"every feature {end:g}" for end in self._ends]
-        block = Block(law.astype(np.float64)[:, None], lambda _, value: f"the report is near {where[value]}")
-        return Experiment(inputs, names, [block], [(0, 1)], {"output": "codes"}, read=read)
+        sizes = width ** len(apart), both, self.alphabet ** len(apart)
+        return of_neighbourhoods(inputs, names, sizes, self.channel.high, read)
 
 
 # -- the search

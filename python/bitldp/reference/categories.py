@@ -1,4 +1,4 @@
-"""Windows over categories, in NumPy: GRR, BRR on a line, and BRR by any order of the candidates."""
+"""Windows in NumPy: GRR, BRR on a line and by any order of the candidates, and of several numbers at once."""
 
 from __future__ import annotations
 
@@ -74,6 +74,32 @@ def window(x: NDArray[Any], cells: int, width: int, high: float, rng: np.random.
     far = rng.integers(0, cells - width, x.shape)
     far += width * (far >= start)
     return np.where(inside, near, far).astype(x.dtype)
+
+
+def joint_window(
+    x: NDArray[Any], points: int, reach: int, share: float, rng: np.random.Generator
+) -> NDArray[Any]:
+    """Report cells near all numbers of a record with probability `share`, otherwise any cells.
+
+    Parameters
+    ----------
+    x : ndarray of int, shape (n, k)
+        Points, 0 to `points` - 1.
+    points, reach : int
+        Points P of a number, and cells on each side of its own that are near; a report has P + 2 reach.
+    share : float
+        Probability that a record's report is drawn near it.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    ndarray of intp, shape (n, k)
+        Cells, 0 to P + 2 reach - 1; that of `x` is x + reach.
+    """
+    inside = rng.random((len(x), 1)) < share
+    near = x + rng.integers(0, 2 * reach + 1, x.shape)
+    return np.where(inside, near, rng.integers(0, points + 2 * reach, x.shape))
 
 
 def ordered_window(

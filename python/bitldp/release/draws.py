@@ -18,6 +18,7 @@ from bitldp._core import CHUNK, KeyedRandomness, keystream
 from bitldp.release.base import Source
 
 _KEY_BYTES = 32
+_BLOCK = 1 << 12  # records whose coordinates are drawn at once: their words stay in a cache
 MOST_NUMBER = (1 << 62) - 1  # of a record that implies its public random numbers
 
 
@@ -64,13 +65,15 @@ def distinct(draws: NDArray[np.uint64], features: int) -> NDArray[np.unsignedint
     if k == 1:
         chosen[:, 0] = scaled(draws[:, 0], features)
         return chosen
-    taken = np.zeros((records, features), np.bool_)
-    rows = np.arange(records)
-    for index, last in enumerate(range(features - k, features)):
-        drawn = scaled(draws[:, index], last + 1)
-        drawn[taken[rows, drawn]] = last
-        taken[rows, drawn] = True
-        chosen[:, index] = drawn
+    for start in range(0, records, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        columns = np.ascontiguousarray(draws[block].T)
+        drawn = np.empty(columns.shape, chosen.dtype)
+        for index, last in enumerate(range(features - k, features)):
+            own = drawn[index]
+            own[:] = scaled(columns[index], last + 1)
+            np.copyto(own, last, where=(drawn[:index] == own).any(axis=0))
+        chosen[block] = drawn.T
     return chosen
 
 

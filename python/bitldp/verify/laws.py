@@ -252,11 +252,10 @@ def sizes(law: Law) -> tuple[int, int, int]:
 
 def _cap(law: Law) -> Fraction:
     """Law of a set about the input: with high/2**64 the report is any of it, otherwise any there is."""
-    if law.get("mute"):
-        return Fraction(1)
-    chance = Fraction(whole(law["high"]), ONE)
-    must(0 <= chance < 1, "a chance is 1 or above")
-    return 1 + chance / ((1 - chance) * share_of_cap(law))
+    share, high = share_of_cap(law), whole(law["high"])
+    must(0 <= high <= ONE, "a chance is above 1")
+    outside = (ONE - high) * share
+    return Fraction(1) if law.get("mute") or share == 1 else _of(high + outside, outside)
 
 
 def share_of_cap(law: Law) -> Fraction:

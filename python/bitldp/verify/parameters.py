@@ -298,7 +298,9 @@ def _joint_window(p: Parameters, epsilon: float) -> Check:
     def check(law: Mapping[str, Any]) -> bool:
         if _muted(law, epsilon):
             return True
-        _is(law, "cap", windows=[[p["levels"], p["reach"]]] * p["k"], subsets=[], hits=0)
+        windows = [list(each) for each in law["windows"]]
+        wanted = [[p["levels"], p["reach"]]] * p["k"]
+        _is({**law, "windows": windows}, "cap", subsets=[], hits=0, windows=wanted)
         return _is_near(law, epsilon)
 
     return check

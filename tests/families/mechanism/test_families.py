@@ -232,7 +232,13 @@ def test_law_and_letters_give_the_number_back(family):
     np.testing.assert_allclose(law.sum(axis=1), 1.0, atol=1e-12)
     scale = np.abs(mechanism.letters).max()
     np.testing.assert_allclose(law @ mechanism.letters, mechanism.points, atol=2e-9 * scale)
-    if mechanism.guarantee.delta or family.name in ("Duchi-cube", "HypercubePrivUnit"):
+    records = (
+        "Duchi-cube",
+        "HypercubePrivUnit",
+        "JointWindow",
+        "BallWindow",
+    )  # of which a number tells less than epsilon
+    if mechanism.guarantee.delta or family.name.startswith(records):
         return
     logs = np.log(law)
     worst = float((logs.max(axis=0) - logs.min(axis=0)).max())

@@ -166,6 +166,33 @@ def test_mean_and_variance(features, epsilon, dtype):
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize(("features", "k"), [(3, 3), (5, 3)])
+def test_products(features, k):
+    """Of numbers that depend on each other, within 5 standard errors; n = 2^16. These are as the sample's."""
+    mechanism, n = JointWindow(features, epsilon=6.0, k=k, interval=(0.0, 4.0)), 1 << 16
+    rng = np.random.default_rng(7)
+    records = np.clip(rng.uniform(1.0, 4.0, (n, 1)) + rng.uniform(-1.0, 1.0, (n, features)), 0.0, 4.0)
+    found = mechanism.estimate_products(mechanism.randomize(records, rng=8))
+    truth = (records - 2.0).T @ (records - 2.0) / n
+    apart = ~np.eye(features, dtype=bool)
+    assert np.isnan(found.value[~apart]).all()
+    assert (np.abs(found.value - truth)[apart] < 5 * found.stderr[apart]).all()
+    assert (found.value[apart] > 3 * found.stderr[apart]).all()
+    repeated = [
+        mechanism.estimate_products(mechanism.randomize(records[:4_000], rng=seed)) for seed in range(60)
+    ]
+    spread = np.std([each.value[0, 1] for each in repeated])
+    assert 0.7 < spread / repeated[0].stderr[0, 1] < 1.3
+
+
+def test_products_need_two_numbers():
+    with pytest.raises(ValueError, match=r"^k: products"):
+        JointWindow(4, epsilon=1.0, k=1).estimate_products(np.zeros((2, 4), np.uint8))
+    with pytest.raises(ValueError, match=r"^reports: at least two"):
+        JointWindow(2, epsilon=5.0).estimate_products(np.zeros((1, 2), np.uint8))
+
+
+@pytest.mark.statistical
 @pytest.mark.parametrize("n", [12, 60])
 def test_intervals_cover(n):
     """Of 200 estimates of 3 means, 95 % or nearly: 30 misses, and 3 standard deviations (of 18) more."""
@@ -219,6 +246,7 @@ def test_audits_of_given_pairs():
     assert audit(mechanism, n=20_000, rng=1, pair=(p[[0, 0]], p[[4, 0]])).passed
 
 
+@pytest.mark.slow
 def test_a_composition_and_a_shuffle_know_the_law():
     """Wide windows have cells in common, which costs less than the guarantee says."""
     pytest.importorskip("dp_accounting")

@@ -23,6 +23,7 @@ CAUGHT = {
         ONE_SIGN,
     ),
     "CapOneTooSmall": (faults.CapOneTooSmall, (6,), {"epsilon": 2.0}, 50_000, None),
+    "NumbersApart": (faults.NumbersApart, (3,), {"epsilon": 2.0}, 20_000, None),
     "LastSignUnprotected": (faults.LastSignUnprotected, (6,), {"epsilon": 3.0, "k": 2}, 10_000, None),
     "LargestSampled": (
         faults.LargestSampled,
