@@ -76,6 +76,14 @@ class SteepCodebook(bitldp.RandomCodebook):
         return RotatedReports(numbers, channel.randomize(projected, key(rng), output, None, None, 0))
 
 
+class SteepCap(bitldp.RecordCap):
+    """Lists of enough hits are more likely than was said."""
+
+    def randomize(self, x, **options):
+        steep = {**self.parameters, "epsilon": 1.5 * self.epsilon}
+        return bitldp.RecordCap(**steep).randomize(x, **options)
+
+
 class LastSignUnprotected(bitldp.SampledSigns):
     """The lowest bit of the symbol is the true sign."""
 
