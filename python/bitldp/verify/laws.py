@@ -251,29 +251,30 @@ def sizes(law: Law) -> tuple[int, int, int]:
 
 
 def _cap(law: Law) -> Fraction:
-    """Law of a set about the input: with high/2**64 the report is any of it, otherwise any there is."""
+    """Law of a report that is from about the record with high/2**64, and any report otherwise."""
     if law.get("mute"):
         return Fraction(1)
-    chance = Fraction(whole(law["high"]), ONE)
-    must(0 <= chance < 1, "a chance is 1 or above")
-    return 1 + chance / ((1 - chance) * share_of_cap(law))
+    share, high = share_of_cap(law), whole(law["high"])
+    must(0 <= high <= ONE, "a chance is above 1")
+    outside = (ONE - high) * share
+    return Fraction(1) if share == 1 else _of(high + outside, outside)
 
 
 def share_of_cap(law: Law) -> Fraction:
-    """Return the share of all reports that is in the set about an input."""
+    """Return the share of all reports that is about a record."""
     share = Fraction(1)
     for points, reach in law["windows"]:
-        must(whole(points) > 0, "a window has no points")
+        must(whole(points) > 0 and whole(points) + 2 * whole(reach) > 1, "a window has no cells")
         share *= Fraction(2 * whole(reach) + 1, whole(points) + 2 * whole(reach))
-    counts = [1]  # of lists of subsets, by how many of them hold the input
+    chances = [Fraction(1)]  # of each number of hits
     for elements, size in law["subsets"]:
-        k, w = whole(elements), whole(size)
-        must(0 < w < k, "a subset is of none, or of all")
-        missed, hit = [(k - w) * each for each in counts], [w * each for each in counts]
-        counts = [a + b for a, b in zip([*missed, 0], [0, *hit], strict=True)]
+        must(0 < whole(size) < whole(elements), "a subset holds nothing, or everything")
+        hit = Fraction(whole(size), whole(elements))
+        missed, found = [each * (1 - hit) for each in chances], [each * hit for each in chances]
+        chances = [a + b for a, b in zip([*missed, Fraction(0)], [Fraction(0), *found], strict=True)]
     hits = whole(law["hits"])
-    must(hits < len(counts), "more subsets must hold the input than there are")
-    return share * Fraction(sum(counts[hits:]), sum(counts))
+    must(hits < len(chances), "more hits are asked for than there are")
+    return share * sum(chances[hits:])
 
 
 def _mute(law: Law) -> Fraction:

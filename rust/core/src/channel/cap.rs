@@ -11,7 +11,8 @@ use crate::codec::Grid;
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, vectorised};
-use crate::kernel::cap::{CapLaw, CapSampler, Column, Share, first_outside_of};
+use crate::kernel::cap::{CapLaw, CapSampler, Column, Share};
+use crate::kernel::categorical::first_outside_by;
 use crate::parallel::CHUNK;
 use crate::probability::{Probability, large_log_ratio};
 use crate::random::{Digest, Key};
@@ -70,10 +71,16 @@ impl Cap {
             return Err(argument("windows", "a window or a subset is needed".into()));
         }
         if windows.len() > MOST_WINDOWS {
-            return Err(argument("windows", format!("{} are not allowed; up to {MOST_WINDOWS} are", windows.len())));
+            return Err(argument(
+                "windows",
+                format!("{} are not allowed; up to {MOST_WINDOWS} are", windows.len()),
+            ));
         }
         if subsets.len() > MOST_SUBSETS {
-            return Err(argument("subsets", format!("{} are not allowed; up to {MOST_SUBSETS} are", subsets.len())));
+            return Err(argument(
+                "subsets",
+                format!("{} are not allowed; up to {MOST_SUBSETS} are", subsets.len()),
+            ));
         }
         if hits as usize > subsets.len() {
             let reason = format!("{hits} is not allowed; with {} subsets, 0 to {0} are", subsets.len());
@@ -84,7 +91,9 @@ impl Cap {
         for &(points, reach) in &windows {
             let cells = u64::from(points) + 2 * u64::from(reach);
             if points < 1 || cells > u64::from(u32::MAX) || cells < 2 {
-                let reason = format!("({points}, {reach}) is not allowed; 1 point or more, and 2 to 2^32 - 1 cells are");
+                let reason = format!(
+                    "({points}, {reach}) is not allowed; 1 point or more, and 2 to 2^32 - 1 cells are"
+                );
                 return Err(argument("windows", reason));
             }
             near *= 2 * reach + 1;
@@ -104,9 +113,12 @@ impl Cap {
         near *= &counts[0][hits as usize];
         all *= &counts[0][0];
         let shares = hit_shares(&subsets, &counts);
-        let bits: usize = columns.iter().map(|column| column.bits() as usize).sum();
+        let bits: usize = columns.iter().map(|column| column.bits as usize).sum();
         if bits > MOST_BITS {
-            return Err(argument("subsets", format!("reports of {bits} bits are not allowed; {MOST_BITS} are")));
+            return Err(argument(
+                "subsets",
+                format!("reports of {bits} bits are not allowed; {MOST_BITS} are"),
+            ));
         }
         let own = Share::new(&BigUint::from(high.numerator()), &(BigUint::from(1u32) << 64u32));
         let law = CapLaw { own, columns, hits, shares };
@@ -155,12 +167,12 @@ impl Cap {
 
     /// Code words of a report: one for each window and each subset of one element, and one for each element of the others.
     pub fn codes(&self) -> usize {
-        self.law.columns.iter().map(Column::codes).sum()
+        self.law.columns.iter().map(|column| column.codes).sum()
     }
 
     /// Bits of the longest code word.
     pub fn code_bits(&self) -> u32 {
-        self.law.columns.iter().map(|column| column.bits() / column.codes() as u32).max().expect("a column")
+        self.law.columns.iter().map(|column| column.bits / column.codes as u32).max().expect("a column")
     }
 
     /// Cells of the windows, where there is nothing else and all are alike.
@@ -191,7 +203,8 @@ impl Cap {
             _ => {}
         }
         if !input.len().is_multiple_of(self.values()) {
-            let reason = format!("{} values are no whole number of records of {}", input.len(), self.values());
+            let reason =
+                format!("{} values are no whole number of records of {}", input.len(), self.values());
             return Err(Error::Shape { name: "x", reason });
         }
         if output.is_real() && letters.is_none() {
@@ -203,7 +216,8 @@ impl Cap {
                 return Err(argument("letters", reason.into()));
             };
             if letters.len() != cells as usize {
-                let reason = format!("{} letters, where {cells} are needed: one for each cell", letters.len());
+                let reason =
+                    format!("{} letters, where {cells} are needed: one for each cell", letters.len());
                 return Err(Error::Shape { name: "letters", reason });
             }
         }
@@ -224,13 +238,16 @@ impl Cap {
         match (input, grid) {
             (Input::F32(values), Some(grid)) => vectorised(isa, || grid.first_refused(values)),
             (Input::F64(values), Some(grid)) => vectorised(isa, || grid.first_refused(values)),
-            _ => first_outside_of(isa, input, &self.law.columns),
+            _ => {
+                let rows: Vec<u32> = self.law.columns.iter().map(|column| column.rows).collect();
+                first_outside_by(isa, input, &rows)
+            }
         }
     }
 
     /// The refusal of a value that has no row.
     fn refused(&self, grid: Option<&Grid>, index: usize) -> Error {
-        let rows = self.law.columns[index % self.values()].rows();
+        let rows = self.law.columns[index % self.values()].rows;
         let integers = || format!("integers from 0 to {} are", rows - 1);
         element("x", index, grid.map_or_else(integers, |grid| grid.allowed().into()))
     }
@@ -259,7 +276,7 @@ impl Channel for Cap {
 
     /// About [`CHUNK`] bytes of the longest form of a report, and a multiple of sixteen.
     fn chunk(&self) -> usize {
-        let elements: usize = self.law.columns.iter().map(|column| column.codes().div_ceil(8)).sum();
+        let elements: usize = self.law.columns.iter().map(|column| column.codes.div_ceil(8)).sum();
         (CHUNK / elements / 16 * 16).max(16)
     }
 

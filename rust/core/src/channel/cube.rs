@@ -116,7 +116,15 @@ impl Cube {
     /// The records of an input.
     fn chunks(&self, input: Input<'_>, first_chunk: u64, threads: Option<usize>) -> Chunks {
         let (bits, values) = (self.bits(), self.bits() as usize);
-        Chunks { reports: input.len() / values, bits, codes: 1, values, chunk: self.chunk(), first_chunk, threads }
+        Chunks {
+            reports: input.len() / values,
+            bits,
+            codes: 1,
+            values,
+            chunk: self.chunk(),
+            first_chunk,
+            threads,
+        }
     }
 
     /// Refuses what does not fit; gives the decoded values of a 0 and a 1.
@@ -248,8 +256,17 @@ impl Cube {
             absorb(grid, digest);
         };
         let (values, bits) = (self.bits() as usize, self.bits());
-        let description =
-            records::WholeRecordCall { isa, values, words: 1, codes: 1, bits, numbers, mute, law: &law, heard };
+        let description = records::WholeRecordCall {
+            isa,
+            values,
+            words: 1,
+            codes: 1,
+            bits,
+            numbers,
+            mute,
+            law: &law,
+            heard,
+        };
         let chunks = description.chunks(&call)?;
         // Integers are numbers where there is a grid.
         let seen = if numbers { Input::F64(&[]) } else { call.input };

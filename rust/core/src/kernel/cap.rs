@@ -15,7 +15,7 @@ use super::categorical::load_rows;
 use super::subset::{SubsetDraws, insert};
 use crate::codec::{Coordinate, Grid, GridRounding, Rows, squeeze_rows};
 use crate::io::{Input, Output};
-use crate::isa::{Isa, compiled};
+use crate::isa::{Isa, compiled, vectorised};
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 use crate::vector::{Kernel, Vector};
 
@@ -78,7 +78,7 @@ fn limb(part: &BigUint, whole: &BigUint, bits: u32) -> (u64, BigUint) {
 
 /// A uniform integer below a bound, from 32 bits (Lemire 2019).
 #[derive(Clone, Copy)]
-pub(crate) struct Below {
+struct Below {
     bound: u32,
     /// 2^32 modulo the bound: so many lower halves of the product would come up once too often.
     spare: u32,
@@ -114,55 +114,55 @@ impl Below {
     }
 }
 
-/// A column of a record.
+/// How a column of a record is drawn.
 #[derive(Clone, Copy)]
-pub(crate) enum Column {
-    /// Codes of `points`, whose report is one of the cells from `code` on that `near` draws, or any of those that `all` draws.
-    Window { points: u32, near: Below, all: Below },
-    /// One of `elements`, or another of them.
-    One { elements: u32, others: Below },
-    /// `size` of `elements`.
-    Several { elements: u32, size: u32 },
+enum Kind {
+    /// One of the cells from the code on, or any cell.
+    Window { near: Below, all: Below },
+    /// The element, or another one.
+    One { others: Below },
+    /// So many elements.
+    Several { size: u32 },
+}
+
+/// A column of a record.
+pub(crate) struct Column {
+    kind: Kind,
+    /// Inputs.
+    pub(crate) rows: u32,
+    /// Code words of a report.
+    pub(crate) codes: usize,
+    /// Bits of a report.
+    pub(crate) bits: u32,
 }
 
 impl Column {
     /// A window of cells within `reach` of one of `points` codes.
     pub(crate) fn window(points: u32, reach: u32) -> Column {
-        Column::Window { points, near: Below::new(2 * reach + 1), all: Below::new(points + 2 * reach) }
+        let cells = points + 2 * reach;
+        let kind = Kind::Window { near: Below::new(2 * reach + 1), all: Below::new(cells) };
+        Column { kind, rows: points, codes: 1, bits: bits_below(cells) }
     }
 
     /// A subset of `size` of `elements` elements.
     pub(crate) fn subset(elements: u32, size: u32) -> Column {
-        match size {
-            1 => Column::One { elements, others: Below::new(elements - 1) },
-            _ => Column::Several { elements, size },
+        if size == 1 {
+            let kind = Kind::One { others: Below::new(elements - 1) };
+            return Column { kind, rows: elements, codes: 1, bits: bits_below(elements) };
         }
+        let kind = Kind::Several { size };
+        Column { kind, rows: elements, codes: elements as usize, bits: elements }
     }
 
-    /// Inputs.
-    pub(crate) fn rows(&self) -> u32 {
-        match *self {
-            Column::Window { points, .. } => points,
-            Column::One { elements, .. } | Column::Several { elements, .. } => elements,
-        }
+    /// Bytes of the group's strings that a record fills.
+    fn string(&self) -> usize {
+        if matches!(self.kind, Kind::Several { .. }) { self.codes } else { 0 }
     }
+}
 
-    /// Code words of a report.
-    pub(crate) fn codes(&self) -> usize {
-        match *self {
-            Column::Several { elements, .. } => elements as usize,
-            _ => 1,
-        }
-    }
-
-    /// Bits of a report.
-    pub(crate) fn bits(&self) -> u32 {
-        match *self {
-            Column::Window { all, .. } => u32::BITS - (all.bound - 1).leading_zeros(),
-            Column::One { elements, .. } => u32::BITS - (elements - 1).leading_zeros(),
-            Column::Several { elements, .. } => elements,
-        }
-    }
+/// Bits of a code below a bound of 2 or more.
+fn bits_below(bound: u32) -> u32 {
+    u32::BITS - (bound - 1).leading_zeros()
 }
 
 /// The law of a cap, as it is sampled.
@@ -192,6 +192,7 @@ pub(crate) struct CapSampler<'a> {
 struct Chunk<'a, 'b> {
     sampler: &'a CapSampler<'b>,
     chunk: u64,
+    records: usize,
     codes: Vec<u32>,
     output: Output<'a>,
 }
@@ -201,7 +202,7 @@ impl Kernel for Chunk<'_, '_> {
 
     #[inline(always)]
     fn run<V: Vector>(self, _: V) {
-        self.sampler.groups(self.chunk, &self.codes, self.output);
+        self.sampler.groups(self.chunk, self.records, &self.codes, self.output);
     }
 }
 
@@ -209,20 +210,26 @@ impl Kernel for Chunk<'_, '_> {
 struct Group {
     /// A code for each column and lane; hits, all ones, where a subset is of several elements.
     reports: Vec<Lane>,
-    /// The code words of such subsets: record by record, a byte of 0 or 1 for each element.
+    /// The bytes of such subsets, a 0 or 1 for each element, record by record.
     strings: Vec<u8>,
+    /// How many of them a record has.
+    room: usize,
 }
 
 impl CapSampler<'_> {
     /// Randomizes chunk `chunk` of the key's stream: `output` has room for just the reports of `input`.
     pub(crate) fn chunk(&self, chunk: u64, input: Input<'_>, output: Output<'_>) {
-        let mut codes = vec![0; input.len()];
+        let values = self.law.columns.len();
+        let records = input.len() / values;
+        // Whole groups; the records behind the last one are zeros, and are not reported.
+        let mut codes = vec![0; records.next_multiple_of(LANES) * values];
+        let own = &mut codes[..input.len()];
         match (input, self.grid) {
-            (Input::F32(values), Some(grid)) => self.place(chunk, grid, values, &mut codes),
-            (Input::F64(values), Some(grid)) => self.place(chunk, grid, values, &mut codes),
-            _ => load_rows(self.isa, input, u32::MAX, &mut codes),
+            (Input::F32(values), Some(grid)) => self.place(chunk, grid, values, own),
+            (Input::F64(values), Some(grid)) => self.place(chunk, grid, values, own),
+            _ => load_rows(self.isa, input, u32::MAX, own),
         }
-        compiled(self.isa, Chunk { sampler: self, chunk, codes, output });
+        compiled(self.isa, Chunk { sampler: self, chunk, records, codes, output });
     }
 
     /// The codes of numbers.
@@ -232,83 +239,94 @@ impl CapSampler<'_> {
         fill(self.isa, self.key, nonce(Purpose::Dither, chunk), 0, &mut dither);
         // So far behind the refinement of the draws that they never meet.
         let mut refine = Refine::at(self.isa, self.key, nonce(Purpose::Refine, chunk), 1 << 48);
-        compiled(self.isa, Place { isa: self.isa, grid, values, dither: &dither, codes, refine: &mut refine });
+        compiled(
+            self.isa,
+            Place { isa: self.isa, grid, values, dither: &dither, codes, refine: &mut refine },
+        );
     }
 
     #[inline(always)]
-    fn groups(&self, chunk: u64, codes: &[u32], mut output: Output<'_>) {
+    fn groups(&self, chunk: u64, records: usize, codes: &[u32], mut output: Output<'_>) {
         let CapLaw { columns, shares, .. } = self.law;
-        let windows = columns.len() - shares.len();
-        let several = |column: &Column| matches!(column, Column::Several { .. });
-        let room = columns.iter().filter(|column| several(column)).map(Column::codes).sum::<usize>();
-        let most = columns.iter().map(Column::codes).max().unwrap_or(1);
-        let mut group =
-            Group { reports: vec![[0; LANES]; columns.len()], strings: vec![0; room * LANES] };
-        let (mut inputs, mut others) = (vec![[0; LANES]; columns.len()], vec![0; most + 1]);
-        let rows = 1 + columns.iter().map(|column| 2 - usize::from(several(column))).sum::<usize>();
-        let records = codes.len() / columns.len();
+        let (values, windows) = (columns.len(), columns.len() - shares.len());
+        let room = columns.iter().map(Column::string).sum();
+        let (reports, strings) = (vec![[0; LANES]; values], vec![0; room * LANES]);
+        let mut group = Group { reports, strings, room };
+        let rows = 1 + columns.iter().map(|column| 2 - usize::from(column.string() > 0)).sum::<usize>();
         let mut stream = Keystream::new(self, chunk, records.div_ceil(LANES) * rows);
         let mut refine = Refine::new(self.isa, self.key, nonce(Purpose::Refine, chunk));
         let mut draws = SubsetDraws::new(self.isa, self.key, chunk, [Purpose::Own, Purpose::OwnRefine]);
-        for start in (0..records).step_by(LANES) {
+        let most = columns.iter().map(Column::string).max().unwrap_or(0);
+        let (mut others, mut bits) = (vec![0; most + 1], Vec::new());
+        for (start, codes) in (0..records).step_by(LANES).zip(codes.chunks_exact(LANES * values)) {
             let count = LANES.min(records - start);
-            for (lane, record) in codes[start * columns.len()..].chunks_exact(columns.len()).take(LANES).enumerate() {
-                for ((input, column), code) in inputs.iter_mut().zip(columns).zip(record) {
-                    input[lane] = (*code).min(column.rows() - 1);
-                }
-            }
-            let near = self.below(&stream.next(), &mut refine);
+            let near = self.near(&stream.next(), &mut refine);
             let mut needed = near.map(|near| near & self.law.hits);
-            for (at, column) in columns.iter().enumerate() {
+            for (at, (column, report)) in columns.iter().zip(&mut group.reports).enumerate() {
                 let first = stream.next();
-                group.reports[at] = match *column {
-                    Column::Window { near: inside, all, .. } => {
-                        let inside = inside.draw(&first, &mut refine);
+                let input = || across(codes, values, at, column.rows);
+                *report = match column.kind {
+                    Kind::Window { near: about, all } => {
+                        let about = about.draw(&first, &mut refine);
                         let any = all.draw(&stream.next(), &mut refine);
-                        window(&near, &inputs[at], &inside, &any)
+                        window(&near, &input(), &about, &any)
                     }
-                    Column::One { others, .. } => {
+                    Kind::One { others } => {
                         let hit = self.hit(at - windows, &first, &mut needed, &mut refine);
                         let other = others.draw(&stream.next(), &mut refine);
-                        one(&hit, &inputs[at], &other)
+                        one(&hit, &input(), &other)
                     }
-                    Column::Several { .. } => self.hit(at - windows, &first, &mut needed, &mut refine),
+                    Kind::Several { .. } => self.hit(at - windows, &first, &mut needed, &mut refine),
                 };
             }
             if room > 0 {
-                for (lane, string) in group.strings.chunks_exact_mut(room).take(count).enumerate() {
-                    let mut string = string;
-                    for (at, column) in columns.iter().enumerate() {
-                        if let Column::Several { elements, size } = *column {
-                            let (own, rest) = string.split_at_mut(elements as usize);
-                            let is_in = group.reports[at][lane] != 0;
-                            let others = &mut others[..elements as usize + 1];
-                            draws.others(elements - 1, size, is_in, &mut others[1..elements as usize]);
-                            insert(others, inputs[at][lane], is_in, own);
-                            string = rest;
-                        }
-                    }
-                }
+                self.strings(&mut group, codes, count, &mut draws, &mut others);
             }
-            self.emit(&group, start, count, &mut output);
+            self.emit(&group, start, count, &mut bits, &mut output);
+        }
+    }
+
+    /// Draws the subsets of several elements of so many records.
+    #[inline(never)]
+    fn strings(
+        &self,
+        group: &mut Group,
+        codes: &[u32],
+        count: usize,
+        draws: &mut SubsetDraws<'_>,
+        others: &mut [u8],
+    ) {
+        let columns = &self.law.columns;
+        let strings = group.strings.chunks_exact_mut(group.room).zip(codes.chunks_exact(columns.len()));
+        for (lane, (mut string, record)) in strings.take(count).enumerate() {
+            for ((column, &own), reports) in columns.iter().zip(record).zip(&group.reports) {
+                let Kind::Several { size } = column.kind else { continue };
+                let (elements, own, is_in) = (column.codes, own.min(column.rows - 1), reports[lane] != 0);
+                let (bytes, rest) = string.split_at_mut(elements);
+                draws.others(column.rows - 1, size, is_in, &mut others[1..elements]);
+                // A byte in front and one behind.
+                let others = &others[..=elements];
+                vectorised(self.isa, || insert(others, own, is_in, bytes));
+                string = rest;
+            }
         }
     }
 
     /// All ones in the lanes whose report is from about the input.
     #[inline(always)]
-    fn below(&self, draws: &Lane, refine: &mut Refine<'_>) -> Lane {
+    fn near(&self, draws: &Lane, refine: &mut Refine<'_>) -> Lane {
         let own = &self.law.own;
-        let (mut below, mut open) = ([0; LANES], 0);
-        for (below, &draw) in below.iter_mut().zip(draws) {
-            *below = ones(draw < own.top);
+        let (mut near, mut open) = ([0; LANES], 0);
+        for (near, &draw) in near.iter_mut().zip(draws) {
+            *near = ones(draw < own.top);
             open |= u32::from(draw == own.top);
         }
         if open != 0 {
-            for (below, _) in below.iter_mut().zip(draws).filter(|(_, draw)| **draw == own.top) {
-                *below = ones(own.settle(refine));
+            for (near, _) in near.iter_mut().zip(draws).filter(|(_, draw)| **draw == own.top) {
+                *near = ones(own.settle(refine));
             }
         }
-        below
+        near
     }
 
     /// All ones in the lanes in which subset `j` is a hit; as many fewer are `needed` from the next one on.
@@ -341,30 +359,33 @@ impl CapSampler<'_> {
 
     /// Writes the reports of `count` records, the first of them the `start`-th of the chunk.
     #[inline(always)]
-    fn emit(&self, group: &Group, start: usize, count: usize, output: &mut Output<'_>) {
+    fn emit(&self, group: &Group, start: usize, count: usize, bits: &mut Vec<u8>, output: &mut Output<'_>) {
         let columns = &self.law.columns;
+        let of_letters = || self.letters.expect("the channel refuses values without letters");
+        let length = columns.iter().map(|column| column.bits as usize).sum::<usize>();
         match output {
             Output::U8(out) => codes(columns, group, start, count, out, |code| code as u8),
             Output::U16(out) => codes(columns, group, start, count, out, |code| code as u16),
             Output::U32(out) => codes(columns, group, start, count, out, |code| code),
             Output::F32(out) => {
-                let letters = self.letters.expect("the channel refuses values without letters");
+                let letters = of_letters();
                 codes(columns, group, start, count, out, |code| letters[code as usize] as f32);
             }
             Output::F64(out) => {
-                let letters = self.letters.expect("the channel refuses values without letters");
+                let letters = of_letters();
                 codes(columns, group, start, count, out, |code| letters[code as usize]);
             }
-            Output::Bits(out) => {
-                let bits = columns.iter().map(Column::bits).sum::<u32>() as usize;
-                spell(columns, group, &mut out[start * bits..(start + count) * bits]);
-            }
+            Output::Bits(out) => spell(columns, group, &mut out[start * length..(start + count) * length]),
             Output::Packed(out) => {
-                let bits = columns.iter().map(Column::bits).sum::<u32>() as usize;
-                let mut string = vec![0; count * bits];
-                spell(columns, group, &mut string);
-                let whole = Rows { first: 0, stride: 0, rows: 1, length: string.len() };
-                squeeze_rows(self.isa, &string, whole, &mut out[start * bits / 8..(start * bits + count * bits).div_ceil(8)]);
+                // Sixteen reports are whole bytes.
+                let out = &mut out[start * length / 8..][..(count * length).div_ceil(8)];
+                if group.room == 0 {
+                    return pack(columns, group, count, out);
+                }
+                bits.resize(count * length, 0);
+                spell(columns, group, bits);
+                let whole = Rows { first: 0, stride: 0, rows: 1, length: bits.len() };
+                squeeze_rows(self.isa, bits, whole, out);
             }
         }
     }
@@ -410,50 +431,82 @@ fn one(hit: &Lane, inputs: &Lane, others: &Lane) -> Lane {
     })
 }
 
+/// Column `at` of sixteen records of `values` codes each, below `rows`: whatever the input holds, if only to be refused.
+#[inline(always)]
+fn across(codes: &[u32], values: usize, at: usize, rows: u32) -> Lane {
+    let mut column = [0; LANES];
+    for (lane, record) in column.iter_mut().zip(codes.chunks_exact(values)) {
+        *lane = record[at];
+    }
+    column.map(|code| code.min(rows - 1))
+}
+
 /// Writes code words.
 #[inline(always)]
-fn codes<T: Copy>(columns: &[Column], group: &Group, start: usize, count: usize, out: &mut [T], code: impl Fn(u32) -> T) {
-    let words = columns.iter().map(Column::codes).sum::<usize>();
-    let room = group.strings.len() / LANES;
-    let records = out[start * words..].chunks_exact_mut(words).take(count);
-    for (lane, record) in records.enumerate() {
-        if room == 0 {
-            for (out, reports) in record.iter_mut().zip(&group.reports) {
-                *out = code(reports[lane]);
+fn codes<T: Copy>(
+    columns: &[Column],
+    group: &Group,
+    start: usize,
+    count: usize,
+    out: &mut [T],
+    code: impl Fn(u32) -> T,
+) {
+    let words = columns.iter().map(|column| column.codes).sum::<usize>();
+    let out = &mut out[start * words..][..count * words];
+    let (mut word, mut string) = (0, 0);
+    for (column, reports) in columns.iter().zip(&group.reports) {
+        let records = out.chunks_exact_mut(words);
+        if column.string() == 0 {
+            records.zip(reports).for_each(|(record, &report)| record[word] = code(report));
+        } else {
+            for (record, bytes) in records.zip(group.strings.chunks_exact(group.room)) {
+                let own = record[word..][..column.codes].iter_mut().zip(&bytes[string..]);
+                own.for_each(|(out, &bit)| *out = code(bit.into()));
             }
-            continue;
         }
-        let (mut out, mut string) = (record.iter_mut(), group.strings[lane * room..].iter());
+        (word, string) = (word + column.codes, string + column.string());
+    }
+}
+
+/// Writes a byte of 0 or 1 for each bit.
+#[inline(never)]
+fn spell(columns: &[Column], group: &Group, out: &mut [u8]) {
+    let bits = columns.iter().map(|column| column.bits as usize).sum();
+    for (lane, mut record) in out.chunks_exact_mut(bits).enumerate() {
+        let mut string = &group.strings[lane * group.room..];
         for (column, reports) in columns.iter().zip(&group.reports) {
-            if let Column::Several { elements, .. } = *column {
-                let pairs = out.by_ref().zip(string.by_ref());
-                pairs.take(elements as usize).for_each(|(out, bit)| *out = code((*bit).into()));
-            } else if let Some(out) = out.next() {
-                *out = code(reports[lane]);
+            let (own, rest) = record.split_at_mut(column.bits as usize);
+            record = rest;
+            if column.string() > 0 {
+                own.copy_from_slice(&string[..own.len()]);
+                string = &string[own.len()..];
+            } else {
+                let bits = own.iter_mut().rev().enumerate();
+                bits.for_each(|(position, bit)| *bit = (reports[lane] >> position & 1) as u8);
             }
         }
     }
 }
 
-/// Writes a byte of 0 or 1 for each bit.
+/// Writes the bits of codes, eight to a byte, from a whole byte on.
 #[inline(always)]
-fn spell(columns: &[Column], group: &Group, out: &mut [u8]) {
-    let bits = columns.iter().map(Column::bits).sum::<u32>() as usize;
-    let room = group.strings.len() / LANES;
-    for (lane, record) in out.chunks_exact_mut(bits).enumerate() {
-        let (mut at, mut string) = (0, lane * room);
+fn pack(columns: &[Column], group: &Group, count: usize, out: &mut [u8]) {
+    // Fewer than 32 bits are held before a code.
+    let (mut held, mut have, mut out) = (0u64, 0, out);
+    for lane in 0..count {
         for (column, reports) in columns.iter().zip(&group.reports) {
-            let own = &mut record[at..at + column.bits() as usize];
-            at += own.len();
-            if let Column::Several { .. } = column {
-                own.copy_from_slice(&group.strings[string..string + own.len()]);
-                string += own.len();
-            } else {
-                let code = reports[lane];
-                own.iter_mut().rev().enumerate().for_each(|(position, bit)| *bit = (code >> position & 1) as u8);
+            held = held << column.bits | u64::from(reports[lane]);
+            have += column.bits;
+            if have >= 32 {
+                have -= 32;
+                let (now, rest) = out.split_at_mut(4);
+                now.copy_from_slice(&((held >> have) as u32).to_be_bytes());
+                out = rest;
             }
         }
     }
+    let last = held.checked_shl(64 - have).unwrap_or(0).to_be_bytes();
+    out.copy_from_slice(&last[..out.len()]);
 }
 
 /// The rows of a chunk, one behind the other.
@@ -496,11 +549,62 @@ impl<'a> Keystream<'a> {
     }
 }
 
-/// The position of the first value of records that is no row of its column.
-pub(crate) fn first_outside_of(isa: Isa, input: Input<'_>, columns: &[Column]) -> Option<usize> {
-    let rows: Vec<u32> = columns.iter().map(Column::rows).collect();
-    if rows.iter().all(|&row| row == rows[0]) {
-        return super::categorical::first_outside(isa, input, rows[0]);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share(part: u32, whole: u32) -> Share {
+        Share::new(&BigUint::from(part), &BigUint::from(whole))
     }
-    super::categorical::first_outside_by(isa, input, &rows)
+
+    /// 1/3 is 0.0101… in binary: all limbs are alike, and what is equal for ever is decided by the first that is not.
+    #[test]
+    fn equal_bits_are_decided_by_those_behind_them() {
+        let key = Key::from_bytes([5; 32]);
+        let (third, limb) = (share(1, 3), 0x5555_5555_5555_5555);
+        assert_eq!((third.top, third.next), (0x5555_5555, limb));
+        for (words, below, untaken) in [
+            (vec![limb - 1, 9], true, 1),
+            (vec![limb + 1, 9], false, 1),
+            (vec![limb, limb, limb - 1, 9], true, 1),
+            (vec![limb, limb, limb + 1, 9], false, 1),
+        ] {
+            let mut refine = Refine::after(&words, &key);
+            assert_eq!((third.settle(&mut refine), refine.untaken()), (below, untaken), "{words:?}");
+        }
+        // A half ends: what is equal to it is not below it. Nothing is below 0, everything below 1.
+        for (share, top, word, below) in [
+            (share(1, 2), 1 << 31, 0, false),
+            (share(0, 7), 0, 0, false),
+            (share(7, 7), u32::MAX, u64::MAX, true),
+            (Share::never(), 0, 0, false),
+        ] {
+            let mut refine = Refine::after(&[word, 9], &key);
+            assert_eq!(share.top, top);
+            assert_eq!((share.settle(&mut refine), refine.untaken()), (below, 1));
+        }
+    }
+
+    /// The least draws of each value, and those that come up once too often: those are drawn anew, and no others.
+    #[test]
+    fn below_is_exact() {
+        let key = Key::from_bytes([5; 32]);
+        for bound in [1u32, 2, 3, 9, 25, 1 << 16, 1_000_003, (1 << 31) + 1, u32::MAX] {
+            let below = Below::new(bound);
+            assert_eq!(u64::from(below.spare), (1u64 << 32) % u64::from(bound));
+            let first = |value: u32| ((u64::from(value) << 32).div_ceil(bound.into())) as u32;
+            for value in [0, 1, bound / 2, bound - 1].into_iter().filter(|&value| value < bound) {
+                for draw in [first(value), first(value).wrapping_add(1)] {
+                    let product = u64::from(draw) * u64::from(bound);
+                    let mut draws = [u32::MAX / 2; LANES];
+                    draws[3] = draw;
+                    let mut refine = Refine::after(&[0; LANES + 1], &key);
+                    let uniform = below.draw(&draws, &mut refine);
+                    let rejected = (product as u32) < below.spare;
+                    let expected = if rejected { 0 } else { (product >> 32) as u32 };
+                    assert_eq!(uniform[3], expected, "{bound}, {draw}");
+                }
+            }
+        }
+    }
 }

@@ -109,6 +109,9 @@ pub(crate) fn first_outside(isa: Isa, input: Input<'_>, rows: u32) -> Option<usi
 
 /// [`first_outside`] of records whose values have rows of their own.
 pub(crate) fn first_outside_by(isa: Isa, input: Input<'_>, rows: &[u32]) -> Option<usize> {
+    if rows.iter().all(|&own| own == rows[0]) {
+        return first_outside(isa, input, rows[0]);
+    }
     match input {
         Input::U8(values) => first_by(isa, values, rows),
         Input::U16(values) => first_by(isa, values, rows),
