@@ -135,7 +135,7 @@ def categories_cap(
     law = np.array([math.comb(m, a) * share**a * (1.0 - share) ** (m - a) for a in range(m + 1)])
     likely = np.where(counts >= hits, law, 0.0)
     mixed = high * likely / likely.sum() + (1.0 - high) * law
-    true = np.searchsorted(np.cumsum(mixed)[:-1], rng.random(n), side="right")
+    true: NDArray[Any] = np.searchsorted(np.cumsum(mixed)[:-1], rng.random((n,)), side="right")
     ranks = np.argsort(np.argsort(rng.random((n, m), dtype=np.float32), axis=1), axis=1)
     others = rng.integers(0, categories - 1, (n, m), dtype=x.dtype)
     return np.where(ranks < true[:, None], x, others + (others >= x))

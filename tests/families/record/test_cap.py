@@ -245,8 +245,8 @@ def test_tables_are_what_is_chosen_for_them() -> None:
     every = [
         bitldp.RecordCap([2] * 5, epsilon=2.0, m=m, hits=h) for m in range(2, 6) for h in range(1, m + 1)
     ]
-    told = [each for each in every if each._law.gain((0, 0))]  # of the others, a table is refused
-    found = [float(each.table_variance(x, (0, 1)).mean()) for each in told]
+    known = [each for each in every if each._law.gain((0, 0))]  # of the others, a table is refused
+    found = [float(each.table_variance(x, (0, 1)).mean()) for each in known]
     assert means[1] <= 1.02 * min(found)
 
 
