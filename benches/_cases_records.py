@@ -13,6 +13,7 @@ from bitldp import reference
 CLIENTS, DIMENSIONS, LARGEST = 200, 10_000, 1_000
 RECORDS = 2_000
 SIGN_EPSILON = 8.0
+CAP_EPSILON, _ATTRIBUTES, _QUARTERS = 8.0, 64, 4
 _DRAWS = 16  # bytes of keystream that a selection takes
 _ONE = 2.0**64
 
@@ -20,7 +21,8 @@ _ONE = 2.0**64
 def cases() -> list[Case]:
     """Return the cases of vectors, with inputs and outputs allocated and touched."""
     rng = np.random.default_rng(SEED + 4)
-    return [*_selections(rng), _cube(rng), _sampled(rng), _joint(rng, 3, 1 << 18), _joint(rng, 16, 1 << 16)]
+    joint = (_joint(rng, 3, 1 << 18), _joint(rng, 16, 1 << 16))
+    return [*_selections(rng), _cube(rng), _sampled(rng), *joint, _categories(rng)]
 
 
 def _selections(rng: np.random.Generator) -> list[Case]:
@@ -68,6 +70,29 @@ def _cube(rng: np.random.Generator) -> Case:
         keystream=x.size + x.size // 8,  # a byte of dither for a number, and a random bit
         read=x.nbytes,
         written=out.nbytes,
+    )
+
+
+def _categories(rng: np.random.Generator) -> Case:
+    """Return records of categories as one report, of which enough are true."""
+    mechanism = bitldp.RecordCap([_QUARTERS] * _ATTRIBUTES, epsilon=CAP_EPSILON, m=_ATTRIBUTES)
+    (channel,), hits = mechanism.channels, mechanism.hits
+    assert hits is not None
+    x = rng.integers(0, _QUARTERS, (RECORDS, _ATTRIBUTES), dtype=np.uint8)
+    share = channel.high / _ONE
+
+    def plain(records: Array) -> Array:
+        return reference.categories_cap(records, _QUARTERS, hits, share, rng)
+
+    return Case(
+        "RecordCap, 64 attributes of 4",
+        ours=lambda threads: mechanism.randomize(x, threads=threads),
+        reference=lambda: plain(x),
+        tuned=None,
+        check=lambda: _checks.categories(mechanism, x, plain),
+        keystream=x.size + x.size // 8,  # a byte for a category, and a hit
+        read=x.nbytes,
+        written=x.nbytes,
     )
 
 

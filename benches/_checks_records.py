@@ -56,6 +56,23 @@ def cap(mechanism: bitldp.HypercubePrivUnit, x: Array, plain: Callable[[Array], 
         require(abs(float(noise.mean())) < SIGMAS * error_of_mean, f"{name}: biased letters")
 
 
+def categories(mechanism: bitldp.RecordCap, x: Array, plain: Callable[[Array], Array]) -> None:
+    """Check how often an attribute is true, and how often enough of a record are."""
+    (whole,) = mechanism.randomize(x, rng=1, threads=1)
+    (again,) = mechanism.randomize(x, rng=1, threads=2)
+    require(np.array_equal(whole, again), "the reports depend on the number of threads")
+    channel = mechanism.channels[0]
+    part, total = channel.share
+    high = channel.high / 2.0**64
+    chance: float = mechanism.mechanisms[0].probabilities()[0]
+    for name, reports in {"ours": whole, "reference": plain(x)}.items():
+        true = reports == x
+        enough = float(np.mean(np.count_nonzero(true, axis=1) >= channel.hits))
+        near(f"{name}, reports in the cap", enough, high + (1.0 - high) * part / total, len(x))
+        for attribute, found in enumerate(true.mean(axis=0).tolist()):
+            near(f"{name}, true answers about {attribute}", found, chance, len(x))
+
+
 def symbols(
     mechanism: bitldp.SampledSigns,
     shape: tuple[int, ...],

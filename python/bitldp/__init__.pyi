@@ -89,8 +89,8 @@ from bitldp.recommend import Recommendation as Recommendation
 from bitldp.recommend import recommend as recommend
 from bitldp.record import CategoricalRecord as CategoricalRecord
 from bitldp.record import HypercubePrivUnit as HypercubePrivUnit
-from bitldp.record import JointWindow as JointWindow
 from bitldp.record import ItemSet as ItemSet
+from bitldp.record import JointWindow as JointWindow
 from bitldp.record import KeyValue as KeyValue
 from bitldp.record import MixedRecord as MixedRecord
 from bitldp.record import RecordCap as RecordCap

@@ -84,6 +84,14 @@ class NumbersApart(bitldp.JointWindow):
         return one.randomize(np.asarray(x).reshape(-1), **options).reshape(-1, self.features)
 
 
+class SteepCap(bitldp.RecordCap):
+    """Lists of enough hits are more likely than was said."""
+
+    def randomize(self, x, **options):
+        steep = {**self.parameters, "epsilon": 1.5 * self.epsilon}
+        return bitldp.RecordCap(**steep).randomize(x, **options)
+
+
 class LastSignUnprotected(bitldp.SampledSigns):
     """The lowest bit of the symbol is the true sign."""
 

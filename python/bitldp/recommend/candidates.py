@@ -7,7 +7,7 @@ from typing import Any
 
 from bitldp.categorical.hashing import OLH
 from bitldp.categorical.responses import GRR, WarnerRR
-from bitldp.compression import CLDP, MVU, CrossPolytope, GeneralizedRR, RandomCodebook
+from bitldp.compression import CLDP, MVU, BallWindow, CrossPolytope, GeneralizedRR, RandomCodebook
 from bitldp.compression import best_bits as best_response_bits
 from bitldp.design.blocks import MOST_MODULUS
 from bitldp.design.mvu import at_hand
@@ -333,6 +333,7 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
         ("CrossPolytope, uniform rotations", _ball(CrossPolytope, "l1", "l2", rotation="haar")),
         ("RandomCodebook", _ball(RandomCodebook, "l1", "l2")),
         ("CLDP", _ball(CLDP, "l1")),
+        ("BallWindow", _ball(BallWindow, "l2")),
         ("HypercubePrivUnit", _whole(HypercubePrivUnit)),
         ("SampledSigns", _whole(SampledSigns)),
         ("JointWindow", _joint),

@@ -23,10 +23,14 @@ from bitldp.categorical.responses import GRR
 from bitldp.categorical.subset import SubsetSelection
 from bitldp.categorical.unary import UnaryEncoding
 from bitldp.letters.directions import least_spread
+from bitldp.mechanism.numeric import Numeric
 from bitldp.ordered.hierarchy import Hierarchy
 from bitldp.ordered.ranges import NodeLaw, sets_law, typical_ends
 from bitldp.ordered.square_wave import SquareWave
 from bitldp.ordered.workload import WorkloadDesign
+from bitldp.record.privunit import HypercubePrivUnit
+from bitldp.record.signs import SampledSigns
+from bitldp.record.window import JointWindow
 
 __all__ = [
     "MEASURES",
@@ -279,6 +283,13 @@ def _vectors(mechanism: Any, power: float) -> tuple[float, float]:
     The former has equal coordinates. The others are a spike, zero, and half of the former.
     """
     count = mechanism.columns
+    if isinstance(
+        mechanism, (Numeric, HypercubePrivUnit, JointWindow, SampledSigns)
+    ):  # each coordinate alone
+        even = count ** (-1.0 / power)
+        at, one, none, half = mechanism.variance(np.array([even, 1.0, 0.0, 0.5 * even])).tolist()
+        spiked = one + (count - 1) * none
+        return count * at, max(count * at, spiked, count * none, count * half)
     flat, spike = np.full(count, count ** (-1.0 / power)), np.eye(1, count)[0]
     totals = [float(np.sum(mechanism.variance(x))) for x in (flat, spike, np.zeros(count), 0.5 * flat)]
     return totals[0], max(totals)

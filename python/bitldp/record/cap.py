@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import CHUNK, Cap, KeyedRandomness, keystream, pack
 from bitldp.base import checks
 from bitldp.estimate.estimates import Estimate
-from bitldp.mechanism.attributes.base import AttributesAccumulator
 from bitldp.mechanism.attributes.release import payload, shape
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.parameters import Budget, Option, one_of, optional, whole
@@ -24,7 +23,7 @@ from bitldp.record.cap_answer import CapAnswer
 from bitldp.record.cap_law import MOST_DRAWN, CapLaw, Drawn, Kind, cap_law
 from bitldp.record.cap_search import best_cap
 from bitldp.record.cap_table import MOST_TOGETHER, TableAccumulator, TableLaw, table_law
-from bitldp.record.categorical import CategoryAttributes, LabelledAttributes, read_sizes
+from bitldp.record.categorical import CategoryAttributes, OnlyCategories, read_sizes
 from bitldp.record.choice import indicators, indicators_worst
 from bitldp.release.base import Call, Source
 from bitldp.release.draws import distinct, words_by_record
@@ -77,7 +76,7 @@ class _Near(Experiment):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RecordCap(LabelledAttributes):
+class RecordCap(OnlyCategories):
     """Records of several categories by one channel: subsets of which enough hold the true categories.
 
     Parameters
@@ -166,7 +165,6 @@ class RecordCap(LabelledAttributes):
 
     aim: Annotated[Literal["frequencies", "tables"], one_of("frequencies", "tables")] = "frequencies"
 
-    _no_mean: ClassVar[str] = "its reports are categories; use estimate_frequencies"
     spend: ClassVar[str] = "joint"  # type: ignore[misc]
 
     _law: CapLaw = field(init=False, repr=False, compare=False)
@@ -247,11 +245,6 @@ class RecordCap(LabelledAttributes):
     def _mean_of(self, parts: Sequence[Any], scale: float) -> float:
         raise NotImplementedError("the attributes share one channel")
 
-    @classmethod
-    def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
-        """Return the parameters of an example: three attributes."""
-        return {"epsilon": epsilon, "attributes": (2, 5, 16)}
-
     @property
     def k(self) -> int | None:  # type: ignore[override]
         """Attributes that a report names, since not all are drawn; None where all are."""
@@ -290,12 +283,6 @@ class RecordCap(LabelledAttributes):
         return (Symbols(laws, 1),) if laws else ()
 
     # -- inputs and reports
-
-    def _ends(self) -> tuple[Any, Any]:
-        return self._as_given([0] * len(self._sizes)), self._as_given([each - 1 for each in self._sizes])
-
-    def _values(self, record: Any) -> list[Any]:
-        return [int(each) for each in self._admitted("pair", self._codes_of("pair", record))[0]]
 
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
         """Return two records, and the law of which of them a report counts for; see `Mechanism.extremes`.
@@ -430,37 +417,6 @@ class RecordCap(LabelledAttributes):
         return tuple(1 if kind.size == 1 else kind.categories for kind in self._law.kinds)
 
     # -- estimates
-
-    def _joined(self, estimates: list[Estimate]) -> tuple[Estimate, ...]:
-        return self._named(estimates)
-
-    def estimate_frequencies(self, reports: Any, *, project: bool = False) -> tuple[Estimate, ...]:  # type: ignore[override]
-        """Estimate the frequency of every category of every attribute, without bias.
-
-        Parameters
-        ----------
-        reports : SampledReports, or tuple of ndarray
-            As `randomize` gives them.
-        project : bool
-            Whether to project the frequencies of each attribute to the simplex (which makes them biased).
-
-        Returns
-        -------
-        tuple of Estimate
-            One for each attribute, of shape (categories,), with its labels where it has any: its `n` is the
-            number of reports that have the attribute. Intervals are exact, by Clopper and Pearson.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If no unbiased decode exists (epsilon 0), if there is no report of some attribute, or for reports
-            of another form or out of range.
-        """
-        return self.accumulator()._filled(reports).estimate(project=project)
-
-    def accumulator(self) -> AttributesAccumulator:
-        """Return an empty accumulator of all attributes; see `Mechanism.accumulator`."""
-        return AttributesAccumulator(self)
 
     def estimate_table(self, reports: Any, attributes: Sequence[int], *, project: bool = False) -> Estimate:
         """Estimate the joint frequencies of the categories of two or three attributes, without bias.

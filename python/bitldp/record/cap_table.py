@@ -160,8 +160,8 @@ def table_law(law: CapLaw, kinds: tuple[int, ...]) -> TableLaw:
         gain = law.gain(tuple(kinds[j] for j in some), rest)
         if not gain:
             raise ValueError(
-                f"attributes: with hits={law.hits}, reports do not say how these depend on each other; choose "
-                "other hits"
+                f"attributes: with hits={law.hits}, reports do not say how these depend on each other; "
+                "choose other hits"
             )
         gains[some] = float(gain)
     categories = tuple(law.kinds[kind].categories for kind in kinds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -130,3 +131,37 @@ def ordered_window(
     far = rng.integers(width, len(order), x.shape)
     reports: NDArray[Any] = order[x, np.where(inside, near, far)]
     return reports
+
+
+def categories_cap(
+    x: NDArray[Any], categories: int, hits: int, high: float, rng: np.random.Generator
+) -> NDArray[Any]:
+    """Return records of categories, with probability `high` uniform among those of `hits` or more true ones.
+
+    Parameters
+    ----------
+    x : ndarray of int, shape (n, m)
+        Records of m categories each.
+    categories : int
+        Categories of each, 2 or more.
+    hits : int
+        Least true ones of the likely set, 1 to m.
+    high : float
+        How often a report is drawn from it; else it is uniform among all.
+    rng : Generator
+        Where the randomness comes from.
+
+    Returns
+    -------
+    ndarray, shape (n, m)
+        The number of true ones is drawn by inversion; which they are are those of the smallest keys.
+    """
+    n, m = x.shape
+    share, counts = 1.0 / categories, np.arange(m + 1)
+    law = np.array([math.comb(m, a) * share**a * (1.0 - share) ** (m - a) for a in range(m + 1)])
+    likely = np.where(counts >= hits, law, 0.0)
+    mixed = high * likely / likely.sum() + (1.0 - high) * law
+    true: NDArray[Any] = np.searchsorted(np.cumsum(mixed)[:-1], rng.random((n,)), side="right")
+    ranks = np.argsort(np.argsort(rng.random((n, m), dtype=np.float32), axis=1), axis=1)
+    others = rng.integers(0, categories - 1, (n, m), dtype=x.dtype)
+    return np.where(ranks < true[:, None], x, others + (others >= x))

@@ -200,7 +200,8 @@ def test_accumulators_merge_and_travel(family):
     assert first.n == whole.n == 500
     for found, expected in zip(pairs(first.estimate()), pairs(whole.estimate()), strict=True):
         assert found.n == expected.n
-        assert found.n == 500 or family.name in ("CategoricalRecord", "RecordCap")  # of one attribute: some of them
+        # of one attribute: some of them
+        assert found.n == 500 or family.name in ("CategoricalRecord", "RecordCap")
         np.testing.assert_allclose(found.value, expected.value, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(found.stderr, expected.stderr, rtol=1e-9, atol=1e-9)
 

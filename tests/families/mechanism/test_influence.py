@@ -28,7 +28,15 @@ REFUSED = {  # no linear estimate
     "EXP": "its law is about ranks",
     "Compressed": "cannot be undone",
 }
-OF_GROUPS = ["CategoricalRecord", "CategoricalRecord-split", "MixedRecord", "RecordCap", "RecordCap-all", "Hierarchy", "HeavyHitters"]
+OF_GROUPS = [
+    "CategoricalRecord",
+    "CategoricalRecord-split",
+    "MixedRecord",
+    "RecordCap",
+    "RecordCap-all",
+    "Hierarchy",
+    "HeavyHitters",
+]
 BOUNDED = ["CrossPolytope", "CrossPolytope-haar", "RandomCodebook"]  # by the norm of a vector
 ONE_BY_ONE = [name for name in EVERY if name not in {*REFUSED, *OF_GROUPS}]
 
@@ -200,7 +208,7 @@ def test_a_report_of_all_ones_moves_every_share() -> None:
     assert grr.influence(0.01, total=True) == pytest.approx(grr.influence(0.01), rel=1e-12)
 
 
-@pytest.mark.parametrize("name", ["CategoricalRecord", "CategoricalRecord-split", "MixedRecord"])
+@pytest.mark.parametrize("name", ["CategoricalRecord", "CategoricalRecord-split", "RecordCap", "MixedRecord"])
 def test_of_several_attributes_liars_choose_which(name: str) -> None:
     """One attribute's estimate moves by the liars' share of its own reports, whatever was drawn."""
     mechanism = EVERY[name].make()

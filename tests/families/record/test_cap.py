@@ -224,8 +224,8 @@ def test_chances_are_in_proportion_to_deviations() -> None:
 
 
 def test_weights_never_cost() -> None:
-    for sizes in ([2, 3, 40], [2] * 5 + [16] * 5, [2, 3, 4, 5, 6]):
-        for epsilon in (1.0, 4.0, 8.0, 12.0):
+    for sizes in ([2, 3, 40], [2] * 5 + [16] * 5):
+        for epsilon in (1.0, 8.0):
             mechanism = bitldp.RecordCap(sizes, epsilon=epsilon)
             even = bitldp.RecordCap(
                 sizes, epsilon=epsilon, m=mechanism.m, subset=mechanism.subset, hits=mechanism.hits, weights=1
@@ -245,8 +245,8 @@ def test_tables_are_what_is_chosen_for_them() -> None:
     every = [
         bitldp.RecordCap([2] * 5, epsilon=2.0, m=m, hits=h) for m in range(2, 6) for h in range(1, m + 1)
     ]
-    told = [each for each in every if each._law.gain((0, 0))]  # of the others, a table is refused
-    found = [float(each.table_variance(x, (0, 1)).mean()) for each in told]
+    known = [each for each in every if each._law.gain((0, 0))]  # of the others, a table is refused
+    found = [float(each.table_variance(x, (0, 1)).mean()) for each in known]
     assert means[1] <= 1.02 * min(found)
 
 
@@ -288,10 +288,10 @@ def test_the_law_holds_in_samples(make: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [10, 60, 4_000])
 def test_intervals_hold_the_truth(n: int) -> None:
-    """1,200 estimates of each n: 95 % intervals hold at least 93.2 % (2.9 standard deviations below)."""
+    """250 estimates of each n: 95 % intervals hold at least 91 % (2.9 standard deviations below)."""
     mechanism = bitldp.RecordCap([2, 3, 3], epsilon=4.0, m=2, hits=2)
     rng = np.random.default_rng(7)
-    held, held_table, times = np.zeros(3), 0.0, 1_200
+    held, held_table, times = np.zeros(3), 0.0, 250
     share = np.array([0.6, 0.3, 0.1])
     for _ in range(times):
         x = np.stack([rng.integers(0, 2, n), *(rng.choice(3, n, p=share) for _ in range(2))], axis=1)
@@ -315,8 +315,8 @@ def test_intervals_hold_the_truth(n: int) -> None:
             continue
         truth = np.multiply.outer(share, share)
         held_table += float((~((low > truth) | (high < truth))).mean())
-    assert (held / times).min() >= 0.932
-    assert held_table / times >= 0.932
+    assert (held / times).min() >= 0.91
+    assert held_table / times >= 0.91
 
 
 def test_tables_stream_merge_and_travel() -> None:

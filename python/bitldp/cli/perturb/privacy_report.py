@@ -259,8 +259,8 @@ def _(law: Cube) -> dict[str, Any]:
 def _(law: Cap) -> dict[str, Any]:
     return {
         "law": "cap",
-        "windows": law.windows,
-        "subsets": law.subsets,
+        "windows": [list(each) for each in law.windows],
+        "subsets": [list(each) for each in law.subsets],
         "hits": law.hits,
         "high": str(law.high),
         "mute": law.mute,
