@@ -147,6 +147,9 @@ class JointWindow(Means):
     def _drawn(self) -> int | None:
         return None if self.k == self.features else self.k
 
+    def _shortcut(self) -> Direct | None:
+        return None if self._drawn is not None or not self.clip else self._release.direct(self.features)
+
     def estimate_products(self, reports: ArrayLike | SampledReports) -> Estimate:
         """Estimate the mean product of every two numbers' deviations from the middle of the interval.
 
