@@ -394,7 +394,7 @@ class Means(ArrayOrPair):
         return self._release.probabilities()
 
     def _shortcut(self) -> Direct | None:
-        if type(self)._perturb is not Means._perturb or self._drawn is not None or not self.clip:
+        if type(self)._perturb is not Means._perturb or self.k is not None or not self.clip:
             return None
         return self._release.direct(self.features)
 

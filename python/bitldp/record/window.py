@@ -147,6 +147,9 @@ class JointWindow(Means):
     def _drawn(self) -> int | None:
         return None if self.k == self.features else self.k
 
+    def _shortcut(self) -> Direct | None:
+        return None if self._drawn is not None or not self.clip else self._release.direct(self.features)
+
     def estimate_products(self, reports: ArrayLike | SampledReports) -> Estimate:
         """Estimate the mean product of every two numbers' deviations from the middle of the interval.
 
@@ -204,7 +207,7 @@ class JointWindow(Means):
         width = 2 * (self.reach or 0) + 1
         both = math.prod(max(0, width - each) for each in apart)
 
-        def read(reports: Any) -> tuple[NDArray[np.bool_], ...]:
+        def read(reports: Any) -> tuple[Any, ...]:
             codes = np.asarray(reports[1] if drawn else reports).reshape(-1, len(apart)).astype(np.int64)
             return tuple(((codes >= at) & (codes < at + width)).all(axis=1) for at in places)
 
