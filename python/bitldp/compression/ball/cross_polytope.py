@@ -103,7 +103,7 @@ class CrossPolytope(RotatedMeans):
     B times that of one rotation of all coordinates. Cohorts are not offered then.
 
     Memory: randomizing and decoding take about 8 D and 4 D bytes for each thread, which works on a record of
-    its own, besides the records: 270 MB at 2**24 coordinates and above. The sums of an estimate take 16 d
+    its own, besides the records: 280 and 140 MB at 2**24 coordinates and above. The sums of an estimate take 16 d
     bytes, and a few times as much while they are put together.
 
     Rotation i is drawn from the keystream of the seed's key, nonce i. `randomize` draws a number i for each
@@ -161,7 +161,7 @@ class CrossPolytope(RotatedMeans):
         dimensions = rotation.dimensions
         if self.cohorts is not None and rotation.blocks > 1:
             raise ValueError(
-                f"cohorts: not offered above {_MOST_WHOLE} features, where the rotation's number names a block"
+                f"cohorts: not offered above {_MOST_WHOLE} features, where a rotation's number names a block"
             )
         count = self.reports or best_reports(dimensions, self.epsilon, _MOST_REPORTS)
         each = share(self.epsilon, count)
