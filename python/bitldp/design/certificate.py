@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Matrix
-from bitldp.design.pricing import ALL_PRICED, Dual, Program, exact_bound, spectral_bound
+from bitldp.design.pricing import ALL_PRICED, Dual, WorkloadProgram, exact_bound, spectral_bound
 
 __all__ = ["Certificate", "certified"]
 
@@ -80,7 +80,7 @@ def certified(gram: Floats, channel: Matrix, epsilon: float, second: float) -> C
     so the gap holds for it, too. The bound is that of eigenvalues, or up to 20 inputs that of all sets, at
     the prices that fit the channel, where it is larger.
     """
-    program = Program(gram, epsilon)
+    program = WorkloadProgram(gram, epsilon)
     shown = float(np.trace(gram)) / len(gram)  # the second moment of the answers themselves
     fixed = float(gram.sum()) / len(gram) ** 2  # that of the mean answers, which no mechanism changes
     least, method = spectral_bound(program), "spectral relaxation"

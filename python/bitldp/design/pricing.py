@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 __all__ = [
     "ALL_PRICED",
     "Dual",
-    "Program",
+    "WorkloadProgram",
     "climbed",
     "every_violation",
     "exact_bound",
@@ -43,7 +43,7 @@ _ASCENTS = 100
 _NOTHING = 1e-12  # relative: eigenvalues below count as 0, which lowers a bound
 
 
-class Program:
+class WorkloadProgram:
     """Questions and a budget, in coordinates orthogonal to the vector of ones.
 
     Parameters
@@ -105,7 +105,7 @@ class Dual:
     overlap: float
 
     @classmethod
-    def of(cls, program: Program, x: Floats, chances: Floats, prices: Floats | None = None) -> Dual:
+    def of(cls, program: WorkloadProgram, x: Floats, chances: Floats, prices: Floats | None = None) -> Dual:
         """Return the dual of a design; without prices, those that fit its likely columns best."""
         values, vectors = np.linalg.eigh(program.gram)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
@@ -143,7 +143,7 @@ def subsets(size: int) -> Sets:
     return (np.arange(1 << size)[:, None] >> np.arange(size)) & 1 == 1
 
 
-def every_violation(program: Program, dual: Dual) -> Floats:
+def every_violation(program: WorkloadProgram, dual: Dual) -> Floats:
     """Return `Dual.violation` of all subsets, shape (2**k,), by doubling: k^2/2 passes without a product."""
     matrix = program.basis @ dual.directions
     matrix = matrix @ matrix.T
@@ -160,13 +160,13 @@ def every_violation(program: Program, dual: Dual) -> Floats:
     return np.asarray(np.square(factor) * quadratic + factor * slope - dual.level)
 
 
-def exact_bound(program: Program, dual: Dual) -> Certified:
+def exact_bound(program: WorkloadProgram, dual: Dual) -> Certified:
     """Return the bound of a dual, its level raised by the set that exceeds it most."""
     level = dual.level + max(0.0, float(every_violation(program, dual).max()))
     return Certified(dual.overlap**2 / level * (1.0 - _ROUNDING), level)
 
 
-def climbed(program: Program, dual: Dual, starts: Sets, least: float) -> Sets:
+def climbed(program: WorkloadProgram, dual: Dual, starts: Sets, least: float) -> Sets:
     """Return sets that break the dual by more than `least`, climbing by one input more or less."""
     matrix = program.basis @ dual.directions
     matrix = matrix @ matrix.T
@@ -203,7 +203,7 @@ def climbed(program: Program, dual: Dual, starts: Sets, least: float) -> Sets:
     return result[order[broken[order] > least]]
 
 
-def spectral_bound(program: Program) -> float:
+def spectral_bound(program: WorkloadProgram) -> float:
     """Return a bound that holds at any number of inputs, from eigenvalues alone.
 
     Returns

@@ -31,7 +31,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp.design import DesignError
-from bitldp.design.pricing import ALL_PRICED, Dual, Program, climbed, every_violation, spectral_bound, subsets
+from bitldp.design.pricing import (
+    ALL_PRICED,
+    Dual,
+    WorkloadProgram,
+    climbed,
+    every_violation,
+    spectral_bound,
+    subsets,
+)
 from bitldp.privacy import ONE
 
 __all__ = ["ENUMERATED", "MOST_INPUTS", "Columns", "integers", "least_total_variance"]
@@ -54,7 +62,7 @@ _MISSING, _MENDED = 1e-9, 1e-6  # by which rows of the law may miss 1: aimed at,
 _GIVEN_UP = 1e-3  # relative: how near doubles must come at the least
 _PRICED = 1e-5  # relative: how far the dual may be broken by the worst set when generation ends
 _ROUNDS = 40
-_SEARCHES = 16  # of more inputs
+_SEARCHES, _SEARCHED = 16, 1024  # of more inputs: rounds, and their product with the number of inputs
 _NEAR = 3e-3  # relative: how near to a bound a search ends
 _MOST = 2000  # columns with which it ends
 _RARE = 1e-6  # chance below which a column is priced again before it stays
@@ -108,7 +116,7 @@ def least_total_variance(gram: Floats, epsilon: float) -> Columns:
     ones; for more they are found by climbing from intervals, the best sets so far, and halves of the gram
     matrix's directions.
     """
-    program = Program(gram, epsilon)
+    program = WorkloadProgram(gram, epsilon)
     with np.errstate(all="ignore"):  # what is not finite is refused below
         if program.size <= ENUMERATED:
             sets = subsets(program.size)[1:-1]
@@ -123,7 +131,7 @@ def least_total_variance(gram: Floats, epsilon: float) -> Columns:
 # -- the program over some columns
 
 
-def _master(program: Program, x: Floats, gap: float) -> tuple[Floats, Dual]:
+def _master(program: WorkloadProgram, x: Floats, gap: float) -> tuple[Floats, Dual]:
     """Return chances of columns, shape (N,), and the dual, by an interior-point method (Mehrotra)."""
     point = _Interior(program, x)
     try:
@@ -143,7 +151,7 @@ class _Interior:
 
     Parameters
     ----------
-    program : Program
+    program : WorkloadProgram
         Questions and budget.
     x : ndarray of float64, shape (N, k - 1)
         The columns' x_S.
@@ -160,7 +168,7 @@ class _Interior:
         By how much the rows' sums miss 1.
     """
 
-    def __init__(self, program: Program, x: Floats) -> None:
+    def __init__(self, program: WorkloadProgram, x: Floats) -> None:
         self._gram, self._x = program.gram, x
         self._rows = np.hstack([np.ones((len(x), 1)), x])
         self._target = np.eye(1, x.shape[1] + 1)[0]
@@ -265,16 +273,16 @@ def _inverse(y: Floats, values: Floats, diagonal: Floats) -> Callable[[Floats], 
 # -- generation of columns
 
 
-def _generated(program: Program) -> tuple[Sets, Floats]:
+def _generated(program: WorkloadProgram) -> tuple[Sets, Floats]:
     """Return columns by generation: solve, price, add what breaks the dual, leave out what is far from it."""
     size, priced = program.size, program.size <= ALL_PRICED
     sets = _structured(program)
     enough = 0.0 if priced else spectral_bound(program) * (1.0 + _NEAR)
-    for _ in range(_ROUNDS if priced else _SEARCHES):
+    for _ in range(_ROUNDS if priced else max(2, min(_SEARCHES, _SEARCHED // size))):
         x = program.evidence(sets)
         chances, dual = _master(program, x, _ROUGH)
         if dual.objective <= enough or (not priced and len(sets) > _MOST):
-            break
+            return sets, chances
         if priced:
             broken = every_violation(program, dual)
             order = np.argsort(-broken)[: 4 * size]
@@ -295,7 +303,7 @@ def _generated(program: Program) -> tuple[Sets, Floats]:
     return sets, chances
 
 
-def _structured(program: Program) -> Sets:
+def _structured(program: WorkloadProgram) -> Sets:
     """Return sets to begin with: single inputs, intervals around a circle, roundings of directions."""
     size, share = program.size, program.share
     width = min(max(1, round(share * size)), size - 1)
@@ -324,7 +332,7 @@ def _structured(program: Program) -> Sets:
 # -- fewer columns, and integers
 
 
-def _thinned(program: Program, columns: Columns) -> Columns:
+def _thinned(program: WorkloadProgram, columns: Columns) -> Columns:
     """Return as many of the columns as it takes for the same M: at most k(k + 1)/2 (Caratheodory).
 
     Along a vector of the kernel of the moments the chances change and M does not, until one of them is zero.
@@ -356,7 +364,7 @@ def _thinned(program: Program, columns: Columns) -> Columns:
     return Columns(sets[alive], chances[alive] / chances[alive].sum())
 
 
-def _balanced(program: Program, columns: Columns) -> Columns:
+def _balanced(program: WorkloadProgram, columns: Columns) -> Columns:
     """Return columns whose rows sum to 1 to rounding: the least relative changes that make them do."""
     sets, chances = columns
     rows = np.hstack([np.ones((len(sets), 1)), program.evidence(sets)])

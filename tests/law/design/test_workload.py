@@ -17,7 +17,7 @@ from bitldp.design.__main__ import WORKLOAD_BUDGETS, WORKLOADS
 from bitldp.design.certificate import certified
 from bitldp.design.pricing import (
     Dual,
-    Program,
+    WorkloadProgram,
     climbed,
     every_violation,
     exact_bound,
@@ -39,9 +39,9 @@ def second_moment(law: Floats, gram: Floats) -> float:
     return float(np.square(letters).sum())
 
 
-def designed(gram: Floats, epsilon: float) -> tuple[Matrix, Program, Dual]:
+def designed(gram: Floats, epsilon: float) -> tuple[Matrix, WorkloadProgram, Dual]:
     columns = least_total_variance(gram, epsilon)
-    program = Program(gram, epsilon)
+    program = WorkloadProgram(gram, epsilon)
     dual = Dual.of(program, program.evidence(columns.sets), columns.chances)
     return Matrix.from_weights(integers(columns, epsilon)), program, dual
 
@@ -138,7 +138,7 @@ def test_generated_columns_end_at_the_same_optimum(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_climb_finds_sets_that_break_the_dual_and_none_that_does_not() -> None:
-    program = Program(gram_of("cdf", 9), 1.0)
+    program = WorkloadProgram(gram_of("cdf", 9), 1.0)
     singles = Columns(np.eye(9, dtype=np.bool_), np.full(9, 1.0 / 9.0))
     dual = Dual.of(program, program.evidence(singles.sets), singles.chances)
     found = climbed(program, dual, singles.sets, 0.1 * dual.objective)
@@ -251,7 +251,7 @@ def test_solving_again_is_as_good_as_what_is_shipped() -> None:
             again = designed(gram_of(name, size), 1.0)[2].objective
             mechanism = bitldp.WorkloadDesign(name, categories=size, epsilon=1.0)
             total = mechanism.total_variance + np.trace(mechanism._gram) / size
-            shipped = (total - mechanism._gram.sum() / size**2) / Program(mechanism._gram, 1.0).scale
+            shipped = (total - mechanism._gram.sum() / size**2) / WorkloadProgram(mechanism._gram, 1.0).scale
             assert again == pytest.approx(shipped, rel=1e-5)
 
 
