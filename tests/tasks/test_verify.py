@@ -602,6 +602,13 @@ OTHER_PLANS = {
         Column(bitldp.FRR(2, bits=6, integer_bits=3, epsilon=3.0), ["height", "weight"], output="values"),
         Column(bitldp.MVU(epsilon=2.0, interval=(0.0, 100.0)), "age", output="codes"),
     ],
+    "caps": [
+        Column(
+            bitldp.RecordCap([3, 2], epsilon=2.0, m=1, subset=1),
+            ["city", "survey"],
+            categories=[["Paris", "Rome", "Oslo"], ["a", "b"]],
+        ),
+    ],
     "records": [
         Column(
             bitldp.CategoricalRecord([3, 2], epsilon=2.0, oracle=("GRR", "OUE"), k=1),

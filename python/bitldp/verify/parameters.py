@@ -38,7 +38,8 @@ WORDS = ("FRR", "MOUE", "SymmetricRR", "UER")
 BITS = ("OUE", "RAPPOR", "SUE", "SubsetSelection")  # a report is a bit for each category
 HASHES = ("LOLOHA", "OLH")  # a report is a function and a value
 CODES = ("BlockDesign", "HadamardResponse", *HASHES, *WORDS)  # reports that are no category and no number
-RECORDS = ("CategoricalRecord", "MixedRecord")
+_ATTRIBUTES = ("CategoricalRecord", "MixedRecord")  # each by a mechanism of its own
+RECORDS = (*_ATTRIBUTES, "RecordCap")
 SIZES = ("categories", "classes", "candidates", "size")
 
 _COARSE = Decimal(2) ** -52  # of a chance: doubles near 1 stand no closer
@@ -81,7 +82,7 @@ def checked(kind: str, p: Parameters, law: Sequence[Mapping[str, Any]]) -> bool:
         return True
     wanted = [(count, check) for count, check in _MECHANISMS[kind](p) if count]
     rebuilt = []
-    for stated, laws in _stated(law, p["k"] if kind in RECORDS else None):
+    for stated, laws in _stated(law, p["k"] if kind in _ATTRIBUTES else None):
         chosen = _ways(p) if kind == "RecordCap" else 1
         must(len(laws) == chosen or p.get("regions") is not None, "there is no choice among so many laws")
         left = stated

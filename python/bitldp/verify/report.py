@@ -471,10 +471,10 @@ def _released(entry: Mapping[str, Any]) -> list[str]:
         return [f"{first}_{part}" for part in ("a", "b", "value")]
     if kind == "BlockDesign" and p["public"]:
         raise Unproven("a report of two parts has no columns that are known here")
-    if kind in RECORDS:
-        return _of_record(entry)
     if kind == "RecordCap":
         return _of_cap(p, first)
+    if kind in RECORDS:
+        return _of_record(entry)
     if kind in WORDS and entry["output"] == "bits":
         return [f"{name}_bit{i}" for name in columns for i in range(p["bits"])]
     if kind in BITS or kind == "LabelLaplace":
