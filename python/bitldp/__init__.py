@@ -100,7 +100,7 @@ _NAMES = {
         "SampledReports",
         "ThreeOutputs",
     ),
-    "ordered": ("HeavyHitters", "Hierarchy", "SquareWave"),
+    "ordered": ("HDG", "HeavyHitters", "Hierarchy", "SquareWave"),
     "points": ("BRR", "LSRR", "Exponential", "OptimalUtility", "location_codes"),
     "privacy": ("Guarantee", "PrivacyClaimWarning"),
     "recommend": ("Recommendation", "recommend"),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bitldp.ordered.grids import HDG
 from bitldp.ordered.heavy_hitters import HeavyHitters, WordReports
 from bitldp.ordered.hierarchy import Hierarchy
 from bitldp.ordered.square_wave import SquareWave
 
-__all__ = ["HeavyHitters", "Hierarchy", "SquareWave", "WordReports"]
+__all__ = ["HDG", "HeavyHitters", "Hierarchy", "SquareWave", "WordReports"]

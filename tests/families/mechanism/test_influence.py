@@ -25,6 +25,7 @@ REFUSED = {  # no linear estimate
         "no unbiased decode exists|identical rows of the law",
     ),
     "BRR-regions": "across regions",
+    "HDG": "no bound is known",
     "EXP": "its law is about ranks",
     "Compressed": "cannot be undone",
 }
