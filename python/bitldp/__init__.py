@@ -101,7 +101,7 @@ _NAMES = {
         "SampledReports",
         "ThreeOutputs",
     ),
-    "ordered": ("HeavyHitters", "Hierarchy", "SquareWave", "WorkloadDesign"),
+    "ordered": ("HDG", "HeavyHitters", "Hierarchy", "SquareWave", "WorkloadDesign"),
     "points": ("BRR", "LSRR", "Exponential", "OptimalUtility", "location_codes"),
     "privacy": ("Guarantee", "PrivacyClaimWarning"),
     "recommend": ("Recommendation", "recommend"),

@@ -74,6 +74,7 @@ from bitldp.numeric import Piecewise as Piecewise
 from bitldp.numeric import PiecewiseSub as PiecewiseSub
 from bitldp.numeric import SampledReports as SampledReports
 from bitldp.numeric import ThreeOutputs as ThreeOutputs
+from bitldp.ordered import HDG as HDG
 from bitldp.ordered import HeavyHitters as HeavyHitters
 from bitldp.ordered import Hierarchy as Hierarchy
 from bitldp.ordered import SquareWave as SquareWave

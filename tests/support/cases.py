@@ -219,9 +219,10 @@ ORDERED = [
         _codes(37),
         _CODES,
     ),
-    Case("ItemSet", lambda: bitldp.ItemSet(9, epsilon=2.0, size=3), _codes(2, 9), _CODES),
-    Case("ItemSet-blocks", lambda: bitldp.ItemSet(120, epsilon=1.0, size=3), _codes(2, 120), _CODES),
-    Case("KeyValue", lambda: bitldp.KeyValue(5, epsilon=2.0, size=2), _floats(5, 0.5), _CODES),
+    Case("HDG", lambda: bitldp.HDG((16, 40), epsilon=2.0, cells=(8, 4)), _codes(16, 2), _CODES),
+    Case("ItemSet", lambda: bitldp.ItemSet(9, epsilon=2.0, padding=3), _codes(2, 9), _CODES),
+    Case("ItemSet-blocks", lambda: bitldp.ItemSet(120, epsilon=1.0, padding=3), _codes(2, 120), _CODES),
+    Case("KeyValue", lambda: bitldp.KeyValue(5, epsilon=2.0, padding=2), _floats(5, 0.5), _CODES),
 ]
 
 # Of numbers and categories: records of two arrays, and estimates of both.

@@ -39,7 +39,7 @@ Padding = Annotated[int, whole(1, 1 << 16)]
 
 
 def sampled_items(members: NDArray[np.bool_], size: int, key: Source, first_chunk: int) -> NDArray[np.int64]:
-    """Return a uniform item of each set, padded to `size` by dummies behind the items, shape (n,).
+    """Return a uniform item of each set, padded to `padding` by dummies behind the items, shape (n,).
 
     A set of more than `size` items is not padded. A draw is 64 bits wide: no item has a chance above
     ceil(2**64/size)/2**64, which is what `amplified` counts with.
@@ -90,16 +90,16 @@ def amplified(symbols: int, size: int, epsilon: float) -> WindowRelease:
 class ItemSet(Labelled, TwoChances):
     """Item sets by padding and sampling: how many records hold each item.
 
-    A set is padded by dummies to `size`, one of its items is drawn in secret, and released by randomized
+    A set is padded by dummies to `padding`, one of its items is drawn in secret, and released by randomized
     response, which the secret draw amplifies, or by another oracle.
 
     Parameters
     ----------
-    items : int, sequence or Categories
+    categories : int, sequence or Categories
         Items d, 2 to 2**20: how many, or their labels.
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
-    size : int
+    padding : int
         Items l that a set is padded to, 1 to 65,536: about the 90th percentile of the sizes of sets, public.
         Fewer lose what larger sets hold (see Notes), more cost variance, l**2 times that of one category.
     oracle : {"best", "GRR", "BlockDesign", "OLH"}
@@ -132,20 +132,20 @@ class ItemSet(Labelled, TwoChances):
     Examples
     --------
     >>> import numpy as np, bitldp
-    >>> mechanism = bitldp.ItemSet(["tea", "milk", "bread", "eggs"], epsilon=2.0, size=2)
+    >>> mechanism = bitldp.ItemSet(["tea", "milk", "bread", "eggs"], epsilon=2.0, padding=2)
     >>> baskets = mechanism.indicators([["tea", "milk"], ["bread"], []] * 20_000)
     >>> estimate = mechanism.estimate_frequencies(mechanism.randomize(baskets, rng=1))
     >>> bool(np.all(np.abs(estimate.value - [1 / 3, 1 / 3, 1 / 3, 0.0]) < 0.05))
     True
     """
 
-    items: Items
+    categories: Items
     _: KW_ONLY
     epsilon: Budget
-    size: Padding
+    padding: Padding
     oracle: Annotated[str, one_of("best", *_ORACLES)] = "best"
 
-    _sized_by: ClassVar[str | None] = "items"
+    _sized_by: ClassVar[str | None] = "categories"
     _usual_size: ClassVar[int] = 10
     _alike: ClassVar[bool] = False
     _exclusive: ClassVar[bool] = False
@@ -156,8 +156,8 @@ class ItemSet(Labelled, TwoChances):
     _chances: tuple[float, float] = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
-        if self._name(self.items) > _MOST:  # labels, of which there may be more
-            raise ValueError(f"items: must be at most {_MOST}, got {self._size}")
+        if self._name(self.categories) > _MOST:  # labels, of which there may be more
+            raise ValueError(f"categories: must be at most {_MOST}, got {self._size}")
         names = _ORACLES if self.oracle == "best" else (self.oracle,)
         made, refused = [], ValueError("oracle: none takes so many items")
         for name in names:
@@ -174,7 +174,7 @@ class ItemSet(Labelled, TwoChances):
             best = thriftiest(costs, [each.report_bits for each in made])
         inner = made[best]
         amplifies = isinstance(inner, GRR)
-        exact = exact_amplified(inner._release, self.size) if amplifies else inner.guarantee.record
+        exact = exact_amplified(inner._release, self.padding) if amplifies else inner.guarantee.record
         self._set(
             oracle=type(inner).__name__,
             _inner=inner,
@@ -183,17 +183,17 @@ class ItemSet(Labelled, TwoChances):
         )
 
     def _oracle(self, name: str) -> Any:
-        symbols = self._size + self.size
+        symbols = self._size + self.padding
         if name != "GRR":
             return {"BlockDesign": BlockDesign, "OLH": OLH}[name](symbols, epsilon=self.epsilon)
-        release = amplified(symbols, self.size, self.epsilon)
+        release = amplified(symbols, self.padding, self.epsilon)
         # As the same mechanism would be built; its own guarantee is of the drawn item, and says more.
         return GRR(symbols, epsilon=release.epsilon)
 
     def _of_item(self, inner: Any) -> tuple[float, float]:
         """Return the chances that a report counts for an item of a set that holds it, and of another."""
         p, q = inner._release.chances() if isinstance(inner, GRR) else inner.probabilities()
-        return q + (p - q) / self.size, q
+        return q + (p - q) / self.padding, q
 
     @property
     def drawn(self) -> Mechanism:
@@ -227,7 +227,7 @@ class ItemSet(Labelled, TwoChances):
     @classmethod
     def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
         """Return the parameters of an example: sets of three items."""
-        return {"epsilon": epsilon, "items": cls._usual_size if size is None else size, "size": 3}
+        return {"epsilon": epsilon, "categories": cls._usual_size if size is None else size, "padding": 3}
 
     def indicators(self, sets: Iterable[Iterable[Any]]) -> NDArray[np.uint8]:
         """Return lists of items as the rows of zeros and ones that `randomize` takes.
@@ -239,7 +239,7 @@ class ItemSet(Labelled, TwoChances):
 
         Returns
         -------
-        ndarray of uint8, shape (n, items)
+        ndarray of uint8, shape (n, categories)
 
         Raises
         ------
@@ -261,7 +261,7 @@ class ItemSet(Labelled, TwoChances):
     def _perturb(self, x: NDArray[Any], call: Call) -> Any:
         checks.records("x", x, self._size)
         members = checks.codes("x", x, 2).reshape(-1, self._size).astype(np.bool_)
-        codes = sampled_items(members, self.size, call.keys[-1], call.first_chunk)
+        codes = sampled_items(members, self.padding, call.keys[-1], call.first_chunk)
         return self._inner._perturb(codes, call._replace(keys=call.keys[:-1]))
 
     def _check_informative(self) -> tuple[float, float]:
@@ -293,7 +293,7 @@ class ItemSet(Labelled, TwoChances):
 
     def _support_sizes(self) -> tuple[int, int]:
         fewest, most = self._inner._support_sizes()
-        return max(0, fewest - self.size), min(most, self._size)
+        return max(0, fewest - self.padding), min(most, self._size)
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
         """Return unbiased letters of reports: their mean over the random bits is the row of a set.
@@ -307,7 +307,7 @@ class ItemSet(Labelled, TwoChances):
         -------
         ndarray of float64
             (1 - q)/(p - q) for the items that a report counts for and -q/(p - q) for the others, in one more
-            axis of length `items`.
+            axis of length `categories`.
 
         Raises
         ------
@@ -323,8 +323,8 @@ class ItemSet(Labelled, TwoChances):
 
         Parameters
         ----------
-        x : array_like of 0 and 1, shape (n, items) or (items,)
-            Sets of at most `size` items.
+        x : array_like of 0 and 1, shape (n, categories) or (items,)
+            Sets of at most `padding` items.
 
         Returns
         -------
@@ -339,8 +339,8 @@ class ItemSet(Labelled, TwoChances):
         p, q = self._check_informative()
         checks.records("x", x, self._size)
         sets = checks.codes("x", self._admit(x), 2)
-        if (sets.sum(axis=-1) > self.size).any():
-            raise ValueError(f"x: a set of more than size={self.size} items has no unbiased indicators")
+        if (sets.sum(axis=-1) > self.padding).any():
+            raise ValueError(f"x: a set of more than padding={self.padding} items has no unbiased indicators")
         return np.where(sets == 1, p * (1.0 - p), q * (1.0 - q)) / (p - q) ** 2
 
     def extremes(self, pair: Pair | None = None) -> Experiment:
@@ -350,7 +350,7 @@ class ItemSet(Labelled, TwoChances):
         """
         rows = np.zeros((2, self._size), np.uint8)
         if pair is None:
-            rows[0, : self.size] = 1
+            rows[0, : self.padding] = 1
             rows[1, -1] = 1
         else:
             rows[:] = [checks.codes("pair", self._admit(each), 2) for each in pair]
@@ -358,13 +358,13 @@ class ItemSet(Labelled, TwoChances):
         if not isinstance(self._inner, GRR):
             return Experiment(inputs, names)
         p, q = self._inner._release.chances()
-        table = np.full((2, 1, self._size + self.size), q)
+        table = np.full((2, 1, self._size + self.padding), q)
         for row, members in zip(table[:, 0], rows.astype(np.bool_), strict=True):
             held = int(members.sum())
             shares = np.zeros(len(row))
             shares[: self._size] = members
-            shares[self._size : self._size + max(0, self.size - held)] = 1.0
-            np.add(row, (p - q) * shares / max(held, self.size), out=row)
+            shares[self._size : self._size + max(0, self.padding - held)] = 1.0
+            np.add(row, (p - q) * shares / max(held, self.padding), out=row)
         block = Block(table, lambda _, value: f"{value} is reported")
         return Experiment(inputs, names, [block], [(0, 1)], {"output": "codes"})
 

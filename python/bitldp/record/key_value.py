@@ -50,16 +50,16 @@ class KeyValueEstimates(NamedTuple):
 class KeyValue(Labelled, Mechanism):
     """Key-value pairs (PCKV-GRR): how many records hold each key, and the mean of its values.
 
-    A record's keys are padded by dummies to `size`, one of them is drawn in secret, its value is dithered to
+    A record's keys are padded by dummies, one of them is drawn in secret, its value is dithered to
     a sign, and the pair of both is released by randomized response.
 
     Parameters
     ----------
-    keys : int, sequence or Categories
+    categories : int, sequence or Categories
         Keys d, 2 to 2**20: how many, or their labels.
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
-    size : int
+    padding : int
         Keys l that a record is padded to, 1 to 65,536, as of `ItemSet`.
     interval : (float, float)
         Where the values lie.
@@ -94,7 +94,7 @@ class KeyValue(Labelled, Mechanism):
     Examples
     --------
     >>> import numpy as np, bitldp
-    >>> mechanism = bitldp.KeyValue(["film", "book", "song"], epsilon=3.0, size=1, interval=(0.0, 5.0))
+    >>> mechanism = bitldp.KeyValue(["film", "book", "song"], epsilon=3.0, padding=1, interval=(0.0, 5.0))
     >>> ratings = np.full((30_000, 3), np.nan)
     >>> ratings[:20_000, 0], ratings[20_000:, 2] = 4.0, 1.0
     >>> shares, means = mechanism.accumulator()._filled(mechanism.randomize(ratings, rng=1)).estimate()
@@ -102,14 +102,14 @@ class KeyValue(Labelled, Mechanism):
     (True, True)
     """
 
-    keys: Items
+    categories: Items
     _: KW_ONLY
     epsilon: Budget
-    size: Padding
+    padding: Padding
     interval: Interval = (-1.0, 1.0)
     clip: Flag = True
 
-    _sized_by: ClassVar[str | None] = "keys"
+    _sized_by: ClassVar[str | None] = "categories"
     _usual_size: ClassVar[int] = 10
     _alike: ClassVar[bool] = False
     _no_mean: ClassVar[str] = "its reports are keys with a sign; use estimate_means"
@@ -118,10 +118,10 @@ class KeyValue(Labelled, Mechanism):
     _inner: GRR = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
-        symbols = 2 * (self._name(self.keys) + self.size)
-        release = amplified(symbols, self.size, self.epsilon)
+        symbols = 2 * (self._name(self.categories) + self.padding)
+        release = amplified(symbols, self.padding, self.epsilon)
         inner = GRR(symbols, epsilon=release.epsilon)
-        exact = exact_amplified(inner._release, self.size)
+        exact = exact_amplified(inner._release, self.padding)
         self._set(_inner=inner, _guarantee=Guarantee.judge(self.epsilon, (exact, exact, exact)))
 
     @property
@@ -150,7 +150,7 @@ class KeyValue(Labelled, Mechanism):
     @classmethod
     def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
         """Return the parameters of an example: records of three keys."""
-        return {"epsilon": epsilon, "keys": cls._usual_size if size is None else size, "size": 3}
+        return {"epsilon": epsilon, "categories": cls._usual_size if size is None else size, "padding": 3}
 
     def _admit(self, x: Any) -> NDArray[Any]:
         """Return records with values on [-1, 1], and what is absent outside it."""
@@ -168,7 +168,7 @@ class KeyValue(Labelled, Mechanism):
 
     def _perturb(self, x: NDArray[Any], call: Call) -> Any:
         table = x.reshape(-1, self._size)
-        codes = sampled_items(table < _ABSENT, self.size, call.keys[2], call.first_chunk)
+        codes = sampled_items(table < _ABSENT, self.padding, call.keys[2], call.first_chunk)
         held = codes < self._size
         values = np.where(held, table[np.arange(len(table)), np.where(held, codes, 0)], 0.0)
         steps = np.rint((values + 1.0) * (_FINE // 2)).astype(np.int64)
@@ -184,7 +184,7 @@ class KeyValue(Labelled, Mechanism):
     def _of_key(self) -> tuple[float, float]:
         """Return the chances that a report is of a key that a record holds, and of another."""
         p, q = self._check_informative()
-        return 2.0 * q + (p - q) / self.size, 2.0 * q
+        return 2.0 * q + (p - q) / self.padding, 2.0 * q
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
         """Return unbiased letters of reports, one pair a key.
@@ -196,9 +196,9 @@ class KeyValue(Labelled, Mechanism):
 
         Returns
         -------
-        ndarray of float64, shape (n, keys, 2)
+        ndarray of float64, shape (n, categories, 2)
             Over the random bits their means are 1 and the value for a key that a record holds (of at most
-            `size`), 0 and 0 for another.
+            `padding`), 0 and 0 for another.
 
         Raises
         ------
@@ -208,7 +208,7 @@ class KeyValue(Labelled, Mechanism):
         p, q = self._check_informative()
         codes = np.asarray(self._inner.decode(reports))
         own = codes[..., None] // 2 == np.arange(self._size)
-        scale, (low, high) = self.size / (p - q), self.interval
+        scale, (low, high) = self.padding / (p - q), self.interval
         held = scale * (own - 2.0 * q)
         signs = scale * np.where(codes[..., None] % 2 == 1, 1.0, -1.0) * own
         return np.stack([held, (low + high) / 2.0 * held + (high - low) / 2.0 * signs], axis=-1)
@@ -236,7 +236,7 @@ class KeyValue(Labelled, Mechanism):
         Returns
         -------
         Estimate
-            Shape (keys,), with their labels where there are any.
+            Shape (categories,), with their labels where there are any.
 
         Raises
         ------
@@ -258,7 +258,7 @@ class KeyValue(Labelled, Mechanism):
         Returns
         -------
         Estimate
-            Shape (keys,): NaN where the frequency is estimated at 0 or below.
+            Shape (categories,): NaN where the frequency is estimated at 0 or below.
 
         Raises
         ------
@@ -287,18 +287,18 @@ class KeyValue(Labelled, Mechanism):
         """
         rows = np.full((2, self._size), np.nan)
         if pair is None:
-            rows[0, : self.size], rows[1, -1] = self.interval[1], self.interval[0]
+            rows[0, : self.padding], rows[1, -1] = self.interval[1], self.interval[0]
         else:
             rows[:] = [np.asarray(each, np.float64) for each in pair]
         p, q = self._inner._release.chances()
-        table = np.full((2, 1, 2 * (self._size + self.size)), q)
+        table = np.full((2, 1, 2 * (self._size + self.padding)), q)
         for row, values in zip(table[:, 0], self._admit(rows), strict=True):
             held = values < _ABSENT
             number = int(held.sum())
-            ups = np.zeros((self._size + self.size, 2))
+            ups = np.zeros((self._size + self.padding, 2))
             ups[: self._size][held] = 0.5 + np.stack([-values[held], values[held]], axis=-1) / 2.0
-            ups[self._size : self._size + max(0, self.size - number)] = 0.5
-            np.add(row, (p - q) * ups.ravel() / max(number, self.size), out=row)
+            ups[self._size : self._size + max(0, self.padding - number)] = 0.5
+            np.add(row, (p - q) * ups.ravel() / max(number, self.padding), out=row)
         block = Block(table, lambda _, value: f"key {value // 2} is reported with sign {value % 2 * 2 - 1}")
         return Experiment([*rows], ["one record", "another"], [block], [(0, 1)], {"output": "codes"})
 

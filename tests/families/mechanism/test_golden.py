@@ -54,8 +54,8 @@ def _inputs(case) -> tuple[np.ndarray, ...]:
 
 def _categories(case) -> int:
     mechanism = case.make()
-    if "Record" in case.name or "ItemSet" in case.name:
-        return min(getattr(mechanism, "attributes", [2]))
+    if "Record" in case.name or "ItemSet" in case.name or case.name == "HDG":
+        return {"ItemSet": 2, "HDG": 16}.get(case.name.split("-")[0]) or min(mechanism.attributes)
     if case in ORDERED:
         if case.name == "BlockDesign-public":
             return mechanism.categories

@@ -25,6 +25,7 @@ REFUSED = {  # no linear estimate
         "no unbiased decode exists|identical rows of the law",
     ),
     "BRR-regions": "across regions",
+    "HDG": "no bound is known",
     "EXP": "its law is about ranks",
     "Compressed": "cannot be undone",
 }
@@ -319,6 +320,8 @@ def test_every_estimate_says_it(name: str) -> None:
     estimates: Any = accumulator.estimate()
     flat = [each for one in estimates for each in (one if isinstance(one, tuple) else (one,))] if isinstance(
         estimates, tuple) else [estimates]  # fmt: skip
+    if name == "KeyValue":  # whose means are ratios, which no bound holds
+        flat = flat[:1]
     if name != "Hierarchy":  # whose single values move less than its ranges
         assert max(each.influence for each in flat) >= mechanism.influence(0.01) * (1 - 1e-9)
     for each in flat:

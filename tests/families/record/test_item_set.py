@@ -25,8 +25,8 @@ def responses(grr: bitldp.GRR) -> tuple[Fraction, Fraction]:
 def law_of_set(mechanism: bitldp.ItemSet, members: Sequence[int]) -> list[Fraction]:
     """Return the law of the report of a set, step by step."""
     p, q = responses(mechanism.drawn)
-    padded = [*members, *(mechanism.items + i for i in range(mechanism.size - len(members)))]
-    law = [q] * (mechanism.items + mechanism.size)
+    padded = [*members, *(mechanism.categories + i for i in range(mechanism.padding - len(members)))]
+    law = [q] * (mechanism.categories + mechanism.padding)
     for item in padded:
         law[item] += (p - q) / len(padded)
     assert sum(law) == 1
@@ -41,7 +41,7 @@ def epsilon_of(laws: list[list[Fraction]]) -> Decimal:
 @pytest.mark.parametrize("epsilon", BUDGETS)
 @pytest.mark.parametrize(("items", "size"), [(4, 1), (4, 2), (4, 3), (3, 5)])
 def test_the_exact_epsilon_is_that_of_all_sets(epsilon: float, items: int, size: int) -> None:
-    mechanism = bitldp.ItemSet(items, epsilon=epsilon, size=size, oracle="GRR")
+    mechanism = bitldp.ItemSet(items, epsilon=epsilon, padding=size, oracle="GRR")
     sets = [[i for i in range(items) if bits[i]] for bits in product((0, 1), repeat=items)]
     exact = epsilon_of([law_of_set(mechanism, each) for each in sets])
     record = mechanism.guarantee.record
@@ -54,14 +54,14 @@ def test_the_exact_epsilon_is_that_of_all_sets(epsilon: float, items: int, size:
 
 
 def test_a_block_of_a_whole_set_is_not_amplified() -> None:
-    mechanism = bitldp.ItemSet(120, epsilon=1.0, size=3)
+    mechanism = bitldp.ItemSet(120, epsilon=1.0, padding=3)
     assert mechanism.oracle == "BlockDesign"
     assert mechanism.guarantee.record == mechanism.drawn.guarantee.record <= 1.0
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_letters_have_no_bias_but_for_what_large_sets_lose(size: int) -> None:
-    mechanism = bitldp.ItemSet(4, epsilon=1.5, size=size, oracle="GRR")
+    mechanism = bitldp.ItemSet(4, epsilon=1.5, padding=size, oracle="GRR")
     letters = mechanism.decode(np.arange(4 + size))
     for bits in product((0, 1), repeat=4):
         members = [i for i in range(4) if bits[i]]
@@ -83,7 +83,7 @@ def test_intervals_cover(oracle: str) -> None:
 
     Were they independent, at 95 % fewer would come up with a chance below 1e-5; they are exact, so hold more.
     """
-    mechanism = bitldp.ItemSet(12, epsilon=2.0, size=3, oracle=oracle)
+    mechanism = bitldp.ItemSet(12, epsilon=2.0, padding=3, oracle=oracle)
     rng, held = np.random.default_rng(3), 0
     shares = np.linspace(0.02, 0.45, 12)
     chances = shares / shares.sum() * 2.0
@@ -99,7 +99,7 @@ def test_intervals_cover(oracle: str) -> None:
 
 
 def test_lists_of_items() -> None:
-    mechanism = bitldp.ItemSet(["a", "b", "c"], epsilon=2.0, size=2)
+    mechanism = bitldp.ItemSet(["a", "b", "c"], epsilon=2.0, padding=2)
     rows = mechanism.indicators([["a", "c"], [], ["b", "b"]])
     assert rows.tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
     estimate = mechanism.estimate_frequencies(mechanism.randomize(rows, rng=1))
@@ -111,10 +111,10 @@ def test_lists_of_items() -> None:
         mechanism.randomize([[1, 0, 2]])
     with pytest.raises(ValueError, match="project: not offered"):
         mechanism.estimate_frequencies([0, 1], project=True)
-    with pytest.raises(ValueError, match="size: "):
-        bitldp.ItemSet(3, epsilon=1.0, size=0)
+    with pytest.raises(ValueError, match="padding: "):
+        bitldp.ItemSet(3, epsilon=1.0, padding=0)
     with pytest.raises(ValueError, match="no unbiased decode"):
-        bitldp.ItemSet(3, epsilon=0.0, size=1).accumulator()
+        bitldp.ItemSet(3, epsilon=0.0, padding=1).accumulator()
 
 
 # -- keys with values
@@ -124,7 +124,7 @@ def law_of_record(mechanism: bitldp.KeyValue, values: Sequence[float | None]) ->
     """Return the law of the report of a record on [-1, 1], step by step; None where it has no value."""
     p, q = responses(mechanism.drawn)
     own = [(key, Fraction(value)) for key, value in enumerate(values) if value is not None]
-    padded = own + [(len(values) + i, Fraction(0)) for i in range(mechanism.size - len(own))]
+    padded = own + [(len(values) + i, Fraction(0)) for i in range(mechanism.padding - len(own))]
     law = [q] * mechanism.drawn.categories
     for key, value in padded:
         for sign in (0, 1):
@@ -136,7 +136,7 @@ def law_of_record(mechanism: bitldp.KeyValue, values: Sequence[float | None]) ->
 @pytest.mark.parametrize("epsilon", BUDGETS)
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_the_exact_epsilon_is_that_of_all_records(epsilon: float, size: int) -> None:
-    mechanism = bitldp.KeyValue(3, epsilon=epsilon, size=size)
+    mechanism = bitldp.KeyValue(3, epsilon=epsilon, padding=size)
     laws = [law_of_record(mechanism, each) for each in product((None, -1.0, 1.0), repeat=3)]
     exact, record = epsilon_of(laws), mechanism.guarantee.record
     assert exact <= Decimal(record) <= exact + Decimal("1e-14") * max(1, exact)
@@ -147,7 +147,7 @@ def test_the_exact_epsilon_is_that_of_all_records(epsilon: float, size: int) -> 
 def test_the_split_is_the_optimal_one_of_the_paper() -> None:
     """With a, b, p of PCKV-GRR: (a p)/(b/2) = l (e^eps - 1) + 1 = p/(1 - p), and its total is epsilon."""
     epsilon, size = 1.3, 4
-    mechanism = bitldp.KeyValue(20, epsilon=epsilon, size=size)
+    mechanism = bitldp.KeyValue(20, epsilon=epsilon, padding=size)
     truth, other = map(float, responses(mechanism.drawn))
     sign = math.log(truth / other)
     assert math.exp(sign) == pytest.approx(size * math.expm1(epsilon) + 1.0)
@@ -158,7 +158,7 @@ def test_the_split_is_the_optimal_one_of_the_paper() -> None:
 
 
 def test_letters_of_both_have_no_bias() -> None:
-    mechanism = bitldp.KeyValue(3, epsilon=1.0, size=2, interval=(0.0, 4.0))
+    mechanism = bitldp.KeyValue(3, epsilon=1.0, padding=2, interval=(0.0, 4.0))
     letters = mechanism.decode(np.arange(10))
     for values in ((None, 0.5, None), (1.0, -0.25, None), (None, None, None)):
         law = np.array(list(map(float, law_of_record(mechanism, values))))
@@ -167,7 +167,7 @@ def test_letters_of_both_have_no_bias() -> None:
 
 
 def test_estimates_and_refusals() -> None:
-    mechanism = bitldp.KeyValue(["a", "b", "c"], epsilon=4.0, size=2, interval=(0.0, 10.0))
+    mechanism = bitldp.KeyValue(["a", "b", "c"], epsilon=4.0, padding=2, interval=(0.0, 10.0))
     x = np.full((20_000, 3), np.nan)
     x[:10_000, 0], x[5_000:15_000, 1] = 9.0, 2.0
     reports = mechanism.randomize(x, rng=1)
@@ -183,13 +183,13 @@ def test_estimates_and_refusals() -> None:
     again = type(total).from_json(total.to_json(), mechanism)
     assert (again.estimate().means.value[:2] == means.value[:2]).all()
     with pytest.raises(ValueError, match="x: the value at index"):
-        bitldp.KeyValue(2, epsilon=1.0, size=1, clip=False).randomize([[0.0, 1.5]])
+        bitldp.KeyValue(2, epsilon=1.0, padding=1, clip=False).randomize([[0.0, 1.5]])
     with pytest.raises(TypeError, match="x: "):
         mechanism.randomize([["a", "b", "c"]])
     with pytest.raises(ValueError, match="project: not offered"):
         mechanism.estimate_frequencies(reports, project=True)
     with pytest.raises(ValueError, match="no unbiased decode"):
-        bitldp.KeyValue(2, epsilon=0.0, size=1).accumulator()
+        bitldp.KeyValue(2, epsilon=0.0, padding=1).accumulator()
 
 
 @pytest.mark.slow
@@ -199,7 +199,7 @@ def test_intervals_of_ratios_cover() -> None:
     At 95 %, 380 of 400 hold the mean, with a standard deviation of 4.4: at least 358 for every key and the
     shares (alpha below 1e-6 for each).
     """
-    mechanism = bitldp.KeyValue(4, epsilon=2.0, size=2)
+    mechanism = bitldp.KeyValue(4, epsilon=2.0, padding=2)
     rng = np.random.default_rng(5)
     chances, middles = np.array([0.9, 0.5, 0.2, 0.01]), np.array([0.7, -0.9, 0.0, 0.5])
     held = np.zeros((2, 4), np.int64)
