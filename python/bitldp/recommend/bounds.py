@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from bitldp.design.optimal import GAP
-from bitldp.design.pricing import Program, spectral_bound
+from bitldp.design.pricing import WorkloadProgram, spectral_bound
 from bitldp.design.questions import gram_of
 from bitldp.letters.directions import least_spread
 from bitldp.ordered.workload import WorkloadDesign
@@ -143,7 +143,7 @@ def _of_ranges(s: Question, mechanisms: Sequence[Any]) -> Bound | None:
     proof = None if design is None else design.certificate
     if proof is not None:
         return Bound((proof.bound + own) / answers, _UNBIASED, scope, f"the workload's dual: {proof.method}")
-    program = Program(gram, s.epsilon)
+    program = WorkloadProgram(gram, s.epsilon)
     least = program.scale * spectral_bound(program) * (1.0 - 1e-12)
     return Bound(max(least, own) / answers, _UNBIASED, scope, "the workload's dual: spectral relaxation")
 
