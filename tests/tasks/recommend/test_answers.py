@@ -74,7 +74,7 @@ def test_the_first_line_says_what_is_best_and_by_how_much() -> None:
     assert recommend("label", epsilon=1.0, categories=2).answer == "GRR: mean 0.2689 in 1 bit, as WarnerRR"
     far = recommend("frequency", epsilon=1.0, categories=1000, bits=20, criterion="worst")
     assert "in 11 bits; " in far.answer
-    assert "times as much has the next, GRR" in far.answer
+    assert "the next, GRR, has " in far.answer
 
 
 @pytest.mark.slow
