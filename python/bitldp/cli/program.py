@@ -41,6 +41,10 @@ COMMANDS = {
         "bitldp.cli.sign:keypair",
         "Make a pair of keys: one to sign reports with, and one to hand out.",
     ),
+    "ledger": (
+        "bitldp.cli.ledger:ledger",
+        "Show what the releases about a set of people have cost, and what is left.",
+    ),
     "explain": (
         "bitldp.cli.explain:explain",
         "Show what a setting guarantees and how far off its reports are, without any data.",
