@@ -321,7 +321,7 @@ def test_reservations_keep_a_part_of_the_budget():
     ledger = Ledger(4.0, delta=1e-5)
     ledger.reserve("May", 3.0, delta=1e-6)
     assert (ledger.spent, ledger.remaining, ledger.reservations) == (3.0, 1.0, {"May": 3.0})
-    with pytest.raises(BudgetExceededError, match="exceed the budget, 1 of 4 remains$"):
+    with pytest.raises(BudgetExceededError, match=r"exceed the budget, 1 of 4 remains$"):
         ledger.charge(costing(2.0))
     ledger.charge(costing(2.0), reservation="May")
     assert (ledger.spent, ledger.reservations) == (3.0, {"May": 1.0})
