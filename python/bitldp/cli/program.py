@@ -25,6 +25,10 @@ GROUP = "bitldp.commands"
 
 #: Commands of the library: module and function, and the line that ``bitldp --help`` shows.
 COMMANDS = {
+    "plan": (
+        "bitldp.cli.plan:plan",
+        "Draft a plan from the types of a table, and print how far its answers will be off.",
+    ),
     "perturb": (
         "bitldp.cli.perturb.command:perturb",
         "Randomize columns of a file under local differential privacy.",

@@ -17,7 +17,21 @@ require("tables", ["pyarrow"], "tables")
 from bitldp.base.errors import DataError, PlanError  # noqa: E402
 from bitldp.tables.aggregate import Aggregate  # noqa: E402
 from bitldp.tables.column import Column  # noqa: E402
+from bitldp.tables.draft import ExpectedError, PlanDraft, TableQuestion, draft_plan, questions_of  # noqa: E402
 from bitldp.tables.key import ReleaseKey  # noqa: E402
 from bitldp.tables.plan import TablePlan, TableRelease  # noqa: E402
 
-__all__ = ["Aggregate", "Column", "DataError", "PlanError", "ReleaseKey", "TablePlan", "TableRelease"]
+__all__ = [
+    "Aggregate",
+    "Column",
+    "DataError",
+    "ExpectedError",
+    "PlanDraft",
+    "PlanError",
+    "ReleaseKey",
+    "TablePlan",
+    "TableQuestion",
+    "TableRelease",
+    "draft_plan",
+    "questions_of",
+]
