@@ -17,6 +17,7 @@ __all__ = ["Ratio", "fieller"]
 
 _MISSED = 5.0  # over n: part of a quantile by which the limits are wider
 _HALVINGS = 60
+_FAR = 1e9  # what stands for infinity
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +117,9 @@ class Ratio(Limits):
         ends = []
         for sign, end in ((-1.0, self.span[0]), (1.0, self.span[1])):
             outer = np.where(known, (np.minimum if sign < 0.0 else np.maximum)(end, start), end)
-            all_kept = ~known | (self.refuted(outer, tail) == 0)
-            inner, edge = start.copy(), outer.copy()
+            edge = np.where(np.isfinite(outer), outer, sign * _FAR * (1.0 + np.abs(start)))
+            all_kept = ~known | (self.refuted(edge, tail) == 0)
+            inner = start.copy()
             for _ in range(_HALVINGS):
                 middle = inner + (edge - inner) / 2.0
                 kept = self.refuted(middle, tail) == 0

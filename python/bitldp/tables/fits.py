@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +15,25 @@ from bitldp.estimate.intervals import Deviation
 from bitldp.tables.answer import Answer
 from bitldp.tables.joint import Moments, Term
 
-if TYPE_CHECKING:
-    from bitldp.tables.ask import Released
-
 __all__ = ["correlated", "regressed"]
 
 _LEAST = 1e-6  # least eigenvalue of second moments whose diagonal is 1
+
+
+class Asked(Protocol):
+    """The part of `bitldp.tables.Released` that fits are made of."""
+
+    _options: dict[str, Any]
+
+    def _tells(self, column: str, of: Any) -> bool: ...
+
+    def _read(self, column: str, of: Any) -> Any: ...
+
+    def _present(self, column: str) -> Any: ...
+
+    def _apart(self, reads: Sequence[Any]) -> None: ...
+
+    def _fitted(self, reads: Sequence[Any], terms: Sequence[Term]) -> Moments: ...
 
 
 class Variable(NamedTuple):
@@ -43,7 +56,7 @@ class Variable(NamedTuple):
 
 
 def _variables(
-    released: Released, numbers: Sequence[str], names: Sequence[str]
+    released: Asked, numbers: Sequence[str], names: Sequence[str]
 ) -> tuple[list[Variable], list[Any]]:
     """Return the number 1 and the variables of some columns, and the readings that they are of."""
     reads: list[Any] = []
@@ -83,7 +96,7 @@ class Second(NamedTuple):
     which: NDArray[np.intp]
 
 
-def _second(released: Released, variables: Sequence[Variable], reads: Sequence[Any]) -> Second:
+def _second(released: Asked, variables: Sequence[Variable], reads: Sequence[Any]) -> Second:
     columns: dict[Any, Any] = {}
     for each in reads:
         columns.setdefault(each.source, each)
@@ -102,7 +115,7 @@ def _second(released: Released, variables: Sequence[Variable], reads: Sequence[A
     return Second(moments, np.where(which < 0, 0.0, moments.mean[which]), which)
 
 
-def regressed(released: Released, column: str, on: Sequence[str]) -> Answer:
+def regressed(released: Asked, column: str, on: Sequence[str]) -> Answer:
     """Return the coefficients of least squares; see `Released.regress`."""
     if not on:
         raise PlanError("on: needs one column or more")
@@ -150,7 +163,7 @@ def regressed(released: Released, column: str, on: Sequence[str]) -> Answer:
     )
 
 
-def correlated(released: Released, one: str, other: str) -> Answer:
+def correlated(released: Asked, one: str, other: str) -> Answer:
     """Return a correlation; see `Released.correlation`."""
     variables, reads = _variables(released, [one, other], [one, other])
     moments, matrix, which = _second(released, variables, reads)
