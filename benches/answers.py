@@ -35,12 +35,7 @@ LARGE, SHARE = (
     20_000,
     0.01,
 )  # records of a sample, and share of a group, from which on an interval is judged for width
-SIZES = {
-    0: 1.0,
-    2_000: 2.0,
-    200: 4.0,
-    20: 4.0,
-}  # records (0: as many as there are), and releases for each of them
+SIZES = {0: 2, 2_000: 4, 200: 6, 20: 6}  # records (0: as many as the data set has), and how often releases
 ADULT = (
     *("age", "workclass", "fnlwgt", "education", "education_num", "marital", "occupation", "relationship"),
     *("race", "sex", "gain", "loss", "hours", "country", "income"),

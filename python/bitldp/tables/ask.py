@@ -7,10 +7,12 @@ somebody is in a category. What one report says of several columns is no such pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import product
 from os import PathLike
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,9 +27,10 @@ from bitldp.tables import fits, groups
 from bitldp.tables.answer import Answer, Crossing, Moved, Stacked, crossed
 from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.column import Column
-from bitldp.tables.frames import metadata_of, opened
+from bitldp.tables.frames import rows_of
 from bitldp.tables.groups import Group
 from bitldp.tables.joint import Alone, Moments, Read, Term, Terms, estimate_of
+from bitldp.tables.plan import TablePlan
 from bitldp.tables.products import (
     cautions,
     cell_law,
@@ -47,7 +50,6 @@ _MOST_FACTORS = 3  # columns whose readings are multiplied
 _ONE = Reading("", (None,), lambda x: np.ones((len(x), 1)), np.ones((2, 1)), (1.0, 1.0), 0.0)
 
 _TOGETHER = 64  # categories of one column whose covariance is kept
-_ROWS = 1 << 17
 
 Names: TypeAlias = "str | Sequence[str]"
 
@@ -67,7 +69,7 @@ class Released:
     plan : TablePlan
     source : frame, sequence of frames, path, pyarrow.dataset.Dataset, or callable
         A released table, as `Aggregate.update` takes it; several; a file or folder that `pyarrow.dataset`
-        reads; or what returns frames anew each time that it is called.
+        reads; or what returns frames anew when it is called with the names of the columns that are needed.
     level : float
         How often an interval holds the truth.
     simultaneous : {None, "bonferroni", "sidak"}
@@ -81,7 +83,7 @@ class Released:
 
     def __init__(
         self,
-        plan: Any,
+        plan: TablePlan,
         source: Any,
         *,
         level: float = 0.95,
@@ -102,6 +104,33 @@ class Released:
                 for name in codec.columns:
                     self._homes.setdefault(name, (column, start + offset))
             start += len(column.codecs)
+
+    @classmethod
+    def read(
+        cls, path: str | PathLike[str], report: str | PathLike[str] | None = None, **options: Any
+    ) -> Released:
+        """Return a file that ``bitldp perturb`` wrote, by the plan in its privacy report.
+
+        Parameters
+        ----------
+        path : str or path
+            Parquet, Arrow or CSV.
+        report : str or path, optional
+            ``path`` and ".privacy.json" by default. What it proves is a matter of ``bitldp verify``.
+        **options
+            `level`, `simultaneous` and `project`.
+
+        Raises
+        ------
+        PlanError
+            For a report without a plan.
+        """
+        text = Path(f"{path}.privacy.json" if report is None else report).read_text(encoding="utf-8")
+        try:
+            document = json.loads(text)["plan"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise PlanError("report: is no privacy report that says its plan") from None
+        return cls(TablePlan.from_document(document), path, **options)
 
     # -- questions
 
@@ -398,31 +427,6 @@ class Released:
                         "each column (GRR, OUE, Piecewise, whose epsilons add up) would"
                     )
 
-    def _frames(self, names: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield the columns of the released table, some rows at a time."""
-        source = self._source
-        if isinstance(source, (str, PathLike)):
-            import pyarrow.dataset
-
-            source = pyarrow.dataset.dataset(source)
-        if hasattr(source, "to_batches") and hasattr(source, "scanner"):  # a dataset
-            self._check_plan(source)
-            frames: Iterable[Any] = source.to_batches(columns=list(names))
-        elif callable(source):
-            frames = source()
-        else:
-            frames = source if isinstance(source, (list, tuple)) else [source]
-        for frame in frames:
-            self._check_plan(frame)
-            table, _ = opened(frame, names)
-            for start in range(0, table.num_rows, _ROWS):
-                yield table.slice(start, _ROWS)
-
-    def _check_plan(self, frame: Any) -> None:
-        plan = metadata_of(frame).get(b"bitldp.plan")
-        if plan is not None and plan != self.plan.digest.encode():
-            raise PlanError("source: was released by another plan")
-
     def _counted(
         self, codecs: Iterable[int], kept: Sequence[str], begin: Callable[[], Any]
     ) -> dict[Group, Any]:
@@ -433,7 +437,7 @@ class Released:
         made: dict[Group, Any] = {} if kept else {(): begin()}
         types: list[pa.DataType] = [pa.null()] * len(kept)
         row, total = 1, 0
-        for table in self._frames(names):
+        for table in rows_of(self._source, names, self.plan.digest):
             for j, name in enumerate(kept):
                 kind = groups.key_type(name, table.schema.field(name).type)
                 if pa.null() not in (kind, types[j]) and kind != types[j]:

@@ -173,8 +173,10 @@ def _codes_of(mechanism: Any) -> tuple[Callable[[Any], NDArray[np.int64]], NDArr
     (columns, bits), *more = mechanism._report_parts
     if more:
         return None
-    if columns == 1 and mechanism._exclusive:
-        cells = mechanism._cells
+    if columns == 1 and "codes" in mechanism.outputs:
+        cells = getattr(mechanism.channel, "outputs", None) or mechanism._cells
+        if cells > _MOST:
+            return None
         return lambda reports: np.asarray(reports, np.int64).reshape(-1), np.arange(cells)
     if bits == 1 and columns <= _BITS and "codes" not in mechanism.outputs:
         powers = 1 << np.arange(columns)

@@ -174,9 +174,8 @@ class Record(ColumnCodec, takes="record"):
             return values
 
         ends = middle + (made.ends - middle) / rate
-        return replace(
-            made, read=read, ends=np.sort([*ends, np.full(len(made.labels), middle)], axis=0)[[0, -1]]
-        )
+        ends = np.stack([np.minimum(ends[0], middle), np.maximum(ends[1], middle)])
+        return replace(made, read=read, ends=ends, table=None, codes=None)
 
     def _number(self, column: str, part: Any, rate: float) -> Reading:
         """Return the reading of a number by those whose reports are about it."""
