@@ -21,7 +21,7 @@ from bitldp.tables.reading import Reading
 from support.plans import columns_of_every_mechanism, table_for
 
 EVERY = columns_of_every_mechanism()
-ROWS = 20_000
+ROWS = 10_000
 FAR = 5.0  # standard errors: two-sided, once in 1.7 million
 CITIES = ["Paris", "Rome", "Oslo"]
 
@@ -115,6 +115,19 @@ def test_readings_are_the_estimates_of_their_mechanism(name: str) -> None:
     assert looked or name in ("BRR", "Exponential", "LSRR", "OptimalUtility")
 
 
+@pytest.mark.parametrize("output", ["codes", "bits", "values"])
+def test_words_of_bits_are_read_in_every_form(output: Any) -> None:
+    column = Column(bitldp.FRR(2, bits=8, integer_bits=2, epsilon=20.0), ["x", "y"], output=output)
+    own = TablePlan([column])
+    rng = np.random.default_rng(1)
+    reports = released(own, pa.table({"x": rng.normal(0.5, 1.0, 500), "y": rng.normal(-1.0, 1.0, 500)}), 2)
+    counted = own.aggregate().update(reports).estimate()["estimate"].to_pylist()
+    for name, mean in zip("xy", counted, strict=True):
+        codec = own.codecs[0]
+        values = codec.reading(name, "number").read(codec.collect(reports, 1)[0])
+        assert values.mean() == pytest.approx(mean)
+
+
 def test_cells_of_a_table(asked: Released, people: pa.Table) -> None:
     answer = asked.table("city", "color")
     truths = [where(people, city=c, color=d).mean() for c in CITIES for d in ("red", "green")]
@@ -123,8 +136,8 @@ def test_cells_of_a_table(asked: Released, people: pa.Table) -> None:
         *("city", "color", "column", "what", "estimate", "stderr", "low", "high", "n", "note"),
     ]
     assert answer.table["city"].to_pylist()[:2] == ["Paris", "Paris"]
-    # Against the closed form: a product of independent readings of a record in the cell, or in none.
-    assert (answer.stderr < 0.02).all()
+    spread = np.sqrt(ROWS) * answer.stderr
+    assert (spread < 1.5).all()  # .4 to .5 without randomness, at these shares
 
 
 def test_cells_with_a_kept_column_sum_to_its_shares(asked: Released, people: pa.Table) -> None:
@@ -142,9 +155,11 @@ def test_a_mean_by_a_released_category_where_a_filter_lies(asked: Released, peop
     hours = people["hours"].to_numpy()
     truths = [hours[where(people, city=c)].mean() for c in CITIES]
     near(answer, truths)
-    rows = released(plan(), people, 5)
+    rows = released(plan(1.0), people, 5)
     lie = rows["hours"].to_numpy()[rows["city"].to_numpy(zero_copy_only=False) == "Oslo"].mean()
-    assert abs(lie - truths[2]) > FAR * answer.stderr[2] / 2.0
+    noisy = Released(plan(1.0), rows).mean("hours", by="city")
+    near(noisy, truths)
+    assert abs(lie - truths[2]) > 4.0  # hours: most whose report says Oslo are not there
     both = asked.mean("hours", by=["survey", "city"]).table.to_pylist()
     for row in both:
         truth = hours[where(people, survey=row["survey"], city=row["city"])].mean()
@@ -222,7 +237,7 @@ def test_least_squares_and_correlation(asked: Released, people: pa.Table) -> Non
 
 
 def test_numbers_with_gaps(people: pa.Table) -> None:
-    """N = 20,000: the mean of those who answered, by a released category."""
+    """N = 10,000: the mean of those who answered, by a released category."""
     missing = np.random.default_rng(2).random(ROWS) < 0.3
     table = people.set_column(2, "hours", pa.array(people["hours"].to_numpy(), mask=missing))
     gaps = TablePlan(
@@ -237,7 +252,7 @@ def test_numbers_with_gaps(people: pa.Table) -> None:
 
 
 def test_a_record_answers_with_other_columns_and_not_within() -> None:
-    """N = 20,000, a record of two categories of which one is drawn, and a number released by itself."""
+    """N = 10,000, a record of two categories of which one is drawn, and a number released by itself."""
     table = workers()
     record = bitldp.CategoricalRecord([3, 2], epsilon=4.0, spend="sample")
     own = TablePlan(
