@@ -23,7 +23,7 @@ Term = tuple[tuple[int, int], ...]
 MOST_TERMS = 4096
 
 _LISTED = 1 << 18  # patterns of codes that are counted one by one
-_LETTERS = 1 << 22  # numbers of terms that are held at once
+_LETTERS = 1 << 18  # numbers of terms that are held at once: they stay in a cache
 
 
 class Moments:
@@ -86,16 +86,19 @@ class Joint:
         step = max(1, _LETTERS // max(1, len(self._sum)))
         values = [each.read(reports[key]) for key, each in self._readings]
         for start in range(0, n, step):
-            self._add([each[start : start + step] for each in values], np.ones(min(step, n - start)))
+            self._add([each[start : start + step] for each in values], min(step, n - start))
 
-    def _add(self, values: Sequence[NDArray[np.float64]], counts: NDArray[Any]) -> None:
+    def _add(
+        self, values: Sequence[NDArray[np.float64]], rows: int, counts: NDArray[Any] | None = None
+    ) -> None:
         """Add the terms of readings, as often as counts say."""
-        entries = np.concatenate([np.ones((len(counts), 1)), *values], axis=1)
-        terms = entries[:, self._factors[:, 0]]
+        entries = np.concatenate([np.ones((1, rows)), *(each.T for each in values)])
+        terms = entries[self._factors[:, 0]]
         for column in self._factors.T[1:]:
-            terms = terms * entries[:, column]
-        self._sum += counts @ terms
-        self._squares += (terms * counts[:, None]).T @ terms
+            terms *= entries[column]
+        weighed = terms if counts is None else terms * counts
+        self._sum += weighed.sum(axis=1)
+        self._squares += weighed @ terms.T
 
     def moments(self) -> Moments:
         """Return the moments of the terms over the records, which are one or more."""
@@ -108,10 +111,11 @@ class Joint:
                 codes = dict(zip(self._sources, np.unravel_index(some, self._shape), strict=True))
                 self._add(
                     [each.table[codes[key]] for key, each in self._readings if each.table is not None],
+                    len(some),
                     self._counts[some],
                 )
             if not self._shape:
-                self._add([], np.array([self.n]))
+                self._add([], 1, np.array([self.n]))
         mean = self._sum / self.n
         covariance = self._squares / self.n - np.outer(mean, mean)
         return Moments(self.n, mean, covariance * (self.n / max(1, self.n - 1)))
