@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 from _table import table as drawn
-from bitldp.tables import Answer, Column, Released, TablePlan
+from bitldp.tables import Column, ReleasedTable, TableAnswer, TablePlan
 from keep import cpu_name, keep
 
 LEAST, MOST = 0.93, 0.97
@@ -41,7 +41,7 @@ ADULT = (
     *("race", "sex", "gain", "loss", "hours", "country", "income"),
 )
 
-Asked = Iterator[tuple[str, Answer, Callable[[int, dict[str, Any]], tuple[float, float]]]]
+Asked = Iterator[tuple[str, TableAnswer, Callable[[int, dict[str, Any]], tuple[float, float]]]]
 
 
 def adult(root: Path) -> pa.Table:
@@ -116,7 +116,7 @@ def plans(table: pa.Table, which: str) -> tuple[TablePlan, dict[str, str]]:
     )
 
 
-def asked(released: Released, people: pa.Table, names: dict[str, str]) -> Asked:
+def asked(released: ReleasedTable, people: pa.Table, names: dict[str, str]) -> Asked:
     """Yield each kind of question, its answer, and a row's truth and the share of records that it is of."""
     n = people.num_rows
     columns = {name: np.asarray(people[name].to_pylist()) for name in people.column_names}
@@ -211,7 +211,9 @@ def covered(name: str, people: pa.Table, releases: int) -> dict[tuple[str, int, 
         records = size or people.num_rows
         for seed in range(releases * times):
             rows = np.random.default_rng(seed).integers(0, people.num_rows, records)
-            for kind, answer, truth_of in asked(Released(plan, release(people.take(rows))), people, names):
+            for kind, answer, truth_of in asked(
+                ReleasedTable(plan, release(people.take(rows))), people, names
+            ):
                 keys = {each: column.to_pylist() for each, column in answer.keys.items()}
                 low, high = answer.interval
                 for i in range(len(answer)):

@@ -28,7 +28,7 @@ from bitldp.cli.commands import (
     source_format,
 )
 from bitldp.cli.errors import CommandError, UsageError
-from bitldp.cli.questions import Question, show
+from bitldp.cli.questions import TableQuestion, show
 from bitldp.cli.screen import print_whole, sentences, wide_console
 from bitldp.privacy import number
 
@@ -110,7 +110,9 @@ def estimate(
     source_form: Annotated[str | None, source_format("RELEASED")] = None,
     unchecked: Annotated[
         bool,
-        typer.Option("--unchecked", help="Answer from a file that is not the one that the report is about."),
+        typer.Option(
+            "--unchecked", help="TableAnswer from a file that is not the one that the report is about."
+        ),
     ] = False,
 ) -> None:
     """Estimate means of numbers and shares of categories from a released table.
@@ -136,7 +138,7 @@ def estimate(
             "mean": mean, "total": total, "share": share, "table": table, "quantile": quantile, "cdf": cdf,
             "ratio": ratio, "correlation": correlation, "regress": regress,
         }  # fmt: skip
-        question = Question.of(asked, by, q, at, on)
+        question = TableQuestion.of(asked, by, q, at, on)
         if question is None and (simultaneous or project):
             raise UsageError("--simultaneous and --project: go with a question, such as --mean COLUMN")
         if question is not None and group_by:
@@ -164,10 +166,10 @@ def estimate(
             _show(answer.table.to_pylist(), form, groups)
 
 
-def _answer(released: InputSource, report: Path, question: Question, options: dict[str, Any]) -> Any:
+def _answer(released: InputSource, report: Path, question: TableQuestion, options: dict[str, Any]) -> Any:
     """Return the answer to a question, for which the file is read once."""
     from bitldp.cli.perturb.table_files import open_reader
-    from bitldp.tables.ask import Released
+    from bitldp.tables.ask import ReleasedTable
 
     plan = _plan(report)
 
@@ -181,7 +183,7 @@ def _answer(released: InputSource, report: Path, question: Question, options: di
                 )
         return reader.batches(list(columns), max(1, min(_ROWS, _CELLS // len(columns))))
 
-    return question.ask(Released(plan, batches, **options))
+    return question.ask(ReleasedTable(plan, batches, **options))
 
 
 def _answers(

@@ -15,22 +15,22 @@ from bitldp.cli.screen import print_whole, wide_console
 from bitldp.privacy import number
 
 if TYPE_CHECKING:
-    from bitldp.tables.answer import Answer
-    from bitldp.tables.ask import Released
+    from bitldp.tables.answer import TableAnswer
+    from bitldp.tables.ask import ReleasedTable
 
-__all__ = ["Question", "show"]
+__all__ = ["TableQuestion", "show"]
 
 _PAIRS = ("ratio", "correlation")
 
 
 @dataclass(frozen=True)
-class Question:
+class TableQuestion:
     """One question.
 
     Attributes
     ----------
     kind : str
-        Name of a method of `Released`.
+        Name of a method of `ReleasedTable`.
     columns : tuple of str
         What it is asked about.
     by : tuple of str
@@ -50,7 +50,7 @@ class Question:
     @classmethod
     def of(
         cls, asked: Mapping[str, str | None], by: str | None, q: str, at: str | None, on: str | None
-    ) -> Question | None:
+    ) -> TableQuestion | None:
         """Return the one question that options ask; None where there is none.
 
         Raises
@@ -86,7 +86,7 @@ class Question:
             tuple(names(on, "--on")) if on else (),
         )
 
-    def ask(self, released: Released) -> Answer:
+    def ask(self, released: ReleasedTable) -> TableAnswer:
         """Return the answer of a released table.
 
         Raises
@@ -100,7 +100,7 @@ class Question:
         elif self.kind in ("quantile", "cdf"):
             arguments.append(self.numbers)
         options = {"by": self.by} if self.by else {}
-        method: Callable[..., Answer] = getattr(released, self.kind)
+        method: Callable[..., TableAnswer] = getattr(released, self.kind)
         try:
             return method(*arguments, **options)
         except (PlanError, DataError, ValueError) as error:
@@ -114,7 +114,7 @@ def _floats(text: str, option: str) -> tuple[float, ...]:
         raise UsageError(f"{option}: must be numbers, separated by commas") from None
 
 
-def show(answer: Answer) -> None:
+def show(answer: TableAnswer) -> None:
     """Print an answer as a table for a person."""
     rows = answer.table.to_pylist()
     figures = ["estimate", "stderr", "low", "high", *(["unprojected"] if answer.projected else [])]

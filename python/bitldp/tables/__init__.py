@@ -4,7 +4,7 @@
     release = plan.release(ReleaseKey.from_env("BITLDP_RELEASE_KEY"), record="id", snapshot="2026-11")
     released = release(table)                      # Arrow, pandas or polars, the same kind out
     plan.aggregate().update(released).estimate()   # means and shares with intervals
-    Released(plan, released).share("city", "survey")  # questions, also of several columns
+    ReleasedTable(plan, released).share("city", "survey")  # questions, also of several columns
 
 Needs the extra ``tables``.
 """
@@ -17,20 +17,20 @@ require("tables", ["pyarrow"], "tables")
 
 from bitldp.base.errors import DataError, PlanError  # noqa: E402
 from bitldp.tables.aggregate import Aggregate  # noqa: E402
-from bitldp.tables.answer import Answer  # noqa: E402
-from bitldp.tables.ask import Released  # noqa: E402
+from bitldp.tables.answer import TableAnswer  # noqa: E402
+from bitldp.tables.ask import ReleasedTable  # noqa: E402
 from bitldp.tables.column import Column  # noqa: E402
 from bitldp.tables.key import ReleaseKey  # noqa: E402
 from bitldp.tables.plan import TablePlan, TableRelease  # noqa: E402
 
 __all__ = [
     "Aggregate",
-    "Answer",
     "Column",
     "DataError",
     "PlanError",
     "ReleaseKey",
-    "Released",
+    "ReleasedTable",
+    "TableAnswer",
     "TablePlan",
     "TableRelease",
 ]

@@ -17,7 +17,7 @@ from bitldp.estimate.intervals import Both, Deviation, Limits
 from bitldp.estimate.ratio import Ratio, fieller
 from bitldp.privacy import number
 
-__all__ = ["Answer", "Crossing", "Moved", "Stacked", "crossed"]
+__all__ = ["Crossing", "Moved", "Stacked", "TableAnswer", "crossed"]
 
 _TOGETHER = ("bonferroni", "sidak")
 
@@ -138,8 +138,8 @@ def crossed(
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
-    """Estimates that answer a question, each with its interval; as a `Released` table gives them.
+class TableAnswer:
+    """Estimates that answer a question, each with its interval; as a `ReleasedTable` table gives them.
 
     Attributes
     ----------
@@ -245,7 +245,7 @@ class Answer:
         """Return the table as a stream, for pandas, polars, DuckDB and others that take Arrow."""
         return self.table.__arrow_c_stream__(requested_schema)
 
-    def times_records(self) -> Answer:
+    def times_records(self) -> TableAnswer:
         """Return sums over the records in place of means: each answer times its `n`."""
         n = self.n.astype(np.float64)
         most = float(n.max(initial=0.0))
@@ -281,7 +281,7 @@ class Answer:
             raise PlanError(f"row: {len(rows)} answers are about that, and must be one")
         return rows[0]
 
-    def difference(self, one: int | Mapping[str, Any], other: int | Mapping[str, Any]) -> Answer:
+    def difference(self, one: int | Mapping[str, Any], other: int | Mapping[str, Any]) -> TableAnswer:
         """Return one answer less another, with the error that both together have.
 
         Parameters
@@ -299,7 +299,7 @@ class Answer:
         n = int(min(self.n[i], self.n[j]))
         return self._one("difference", i, j, self.value[i] - self.value[j], variance**0.5, Deviation(n))
 
-    def ratio(self, one: int | Mapping[str, Any], other: int | Mapping[str, Any]) -> Answer:
+    def ratio(self, one: int | Mapping[str, Any], other: int | Mapping[str, Any]) -> TableAnswer:
         """Return one answer over another, with Fieller's interval; none where the other may be 0.
 
         The arguments are those of `difference`.
@@ -320,13 +320,13 @@ class Answer:
         square = self.covariance
         return i, j, (float(square[i, i]), float(square[i, j]), float(square[j, j]))
 
-    def _one(self, what: str, i: int, j: int, value: float, stderr: float, limits: Limits) -> Answer:
+    def _one(self, what: str, i: int, j: int, value: float, stderr: float, limits: Limits) -> TableAnswer:
         texts = {name: f"{each[i]} - {each[j]}" for name, each in self.keys.items() if each[i] != each[j]}
         keys = {name: pa.array([text]) for name, text in texts.items()}
         n = self.n[[i]] if i == j else np.array([min(self.n[i], self.n[j])])
         note = [self.notes[i]]
         figures = np.array([value]), np.array([stderr])
-        return Answer(
+        return TableAnswer(
             f"{what} of {self.what}s", self.column, keys, *figures, n, note, limits, level=self.level
         )
 

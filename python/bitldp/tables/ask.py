@@ -24,7 +24,7 @@ from bitldp.base.errors import PlanError
 from bitldp.estimate.intervals import ByLetters, Deviation
 from bitldp.estimate.ratio import Ratio
 from bitldp.tables import fits, groups
-from bitldp.tables.answer import Answer, Crossing, Moved, Stacked, crossed
+from bitldp.tables.answer import Crossing, Moved, Stacked, TableAnswer, crossed
 from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.column import Column
 from bitldp.tables.frames import rows_of
@@ -44,7 +44,7 @@ from bitldp.tables.products import (
 )
 from bitldp.tables.reading import Of, Reading
 
-__all__ = ["Released"]
+__all__ = ["ReleasedTable"]
 
 _MOST_FACTORS = 3  # columns whose readings are multiplied
 _ONE = Reading("", (None,), lambda x: np.ones((len(x), 1)), np.ones((2, 1)), (1.0, 1.0), 0.0)
@@ -54,7 +54,7 @@ _TOGETHER = 64  # categories of one column whose covariance is kept
 Names: TypeAlias = "str | Sequence[str]"
 
 
-class Released:
+class ReleasedTable:
     """A released table that answers questions.
 
     Each question reads the table once, a batch at a time, and holds sums alone. Released columns are named in
@@ -108,7 +108,7 @@ class Released:
     @classmethod
     def read(
         cls, path: str | PathLike[str], report: str | PathLike[str] | None = None, **options: Any
-    ) -> Released:
+    ) -> ReleasedTable:
         """Return a file that ``bitldp perturb`` wrote, by the plan in its privacy report.
 
         Parameters
@@ -134,7 +134,7 @@ class Released:
 
     # -- questions
 
-    def mean(self, column: str, by: Names = ()) -> Answer:
+    def mean(self, column: str, by: Names = ()) -> TableAnswer:
         """Return the mean of a column of numbers, in all records or by categories and groups.
 
         Parameters
@@ -146,7 +146,7 @@ class Released:
 
         Returns
         -------
-        Answer
+        TableAnswer
 
         Raises
         ------
@@ -159,7 +159,7 @@ class Released:
             return self._alone(number, "mean", kept)
         return self._ratios("mean", column, number, present, split, kept, shift=self._neutral(column))
 
-    def share(self, column: str, by: Names = ()) -> Answer:
+    def share(self, column: str, by: Names = ()) -> TableAnswer:
         """Return the share of each category (or point) of a column, of all records or by others.
 
         The arguments are those of `mean`; the column is one of categories, or of points of an interval.
@@ -170,7 +170,7 @@ class Released:
             return self._alone(own, "share", kept)
         return self._ratios("share", column, own, None, split, kept)
 
-    def table(self, *columns: str) -> Answer:
+    def table(self, *columns: str) -> TableAnswer:
         """Return the shares of the cells of up to three released columns, and of kept ones.
 
         Parameters
@@ -180,7 +180,7 @@ class Released:
 
         Returns
         -------
-        Answer
+        TableAnswer
             A row for each cell; all of them together sum to 1.
 
         Raises
@@ -208,7 +208,7 @@ class Released:
         variance = np.maximum(covariance.diagonal() * total, law.mixed.bounds(value)[0])
         n = np.full(len(value), total)
         cells = [(each.reading.column, each.reading.labels) for each in split]
-        return Answer(
+        return TableAnswer(
             *("share", ", ".join(columns), self._keys(kept, found, cells), value),
             *(np.sqrt(variance / total), n, notes_of(split, len(value)), ByLetters(variance, total, law)),
             covariance=covariance,
@@ -217,7 +217,7 @@ class Released:
             **self._options,
         )
 
-    def total(self, column: str, by: Names = ()) -> Answer:
+    def total(self, column: str, by: Names = ()) -> TableAnswer:
         """Return the sum of a column of numbers over the records, those of categories and groups where named.
 
         The arguments are those of `mean`. Of a column of categories, how many records are in each.
@@ -228,7 +228,7 @@ class Released:
         own = self._read(column, "number")
         return self._ratios("total", column, own, None, split, kept, everybody=True).times_records()
 
-    def ratio(self, top: str, bottom: str, by: Names = ()) -> Answer:
+    def ratio(self, top: str, bottom: str, by: Names = ()) -> TableAnswer:
         """Return the mean of one column of numbers over that of another, in all records or by categories.
 
         Parameters
@@ -251,7 +251,7 @@ class Released:
         kept, split = self._by(by)
         return self._ratios("ratio", f"{top} / {bottom}", upper, lower, split, kept)
 
-    def cdf(self, column: str, at: Iterable[float], by: Names = ()) -> Answer:
+    def cdf(self, column: str, at: Iterable[float], by: Names = ()) -> TableAnswer:
         """Return the share of records with at most each of some numbers.
 
         Parameters
@@ -276,7 +276,7 @@ class Released:
         kept, split = self._by(by)
         return self._ratios("cdf", column, replace(own, reading=made), None, split, kept, label="at")
 
-    def quantile(self, column: str, q: float | Iterable[float], by: Names = ()) -> Answer:
+    def quantile(self, column: str, q: float | Iterable[float], by: Names = ()) -> TableAnswer:
         """Return the numbers below which shares `q` of the records are: .5 is the median.
 
         Parameters
@@ -291,7 +291,7 @@ class Released:
 
         Returns
         -------
-        Answer
+        TableAnswer
             An interval holds all numbers whose share of records below is not refuted to be `q` (Woodruff,
             1952), and reaches to the next point on either side. That of `SquareWave` is of the bootstrap, and
             the estimate is smoothed.
@@ -324,14 +324,14 @@ class Released:
         value = np.concatenate([crossed(each, shares, edges) for each in below.value.reshape(cells, -1)])
         keys = {name: each.take(pa.array(rows)) for name, each in below.keys.items() if name != "q"}
         low, high = limits.limits(value, value, 0.16)  # a standard error to either side
-        return Answer(
+        return TableAnswer(
             *("quantile", column, {**keys, "q": pa.array(np.tile(shares, cells))}, value, (high - low) / 2.0),
             *(below.n[rows], [below.notes[row] for row in rows.tolist()], limits),
             span=(float(edges[0]), float(edges[-1])),
             **self._options,
         )
 
-    def regress(self, column: str, on: Names) -> Answer:
+    def regress(self, column: str, on: Names) -> TableAnswer:
         """Return the coefficients of least squares of one column of numbers on others.
 
         Parameters
@@ -344,7 +344,7 @@ class Released:
 
         Returns
         -------
-        Answer
+        TableAnswer
             The intercept, and a coefficient for each number and category, from unbiased second moments. Where
             these are those of no records, for want of some, the nearest that are take their place, and there
             is no interval: `note` says so.
@@ -356,7 +356,7 @@ class Released:
         """
         return fits.regressed(self, column, list(named(on)))
 
-    def correlation(self, one: str, other: str) -> Answer:
+    def correlation(self, one: str, other: str) -> TableAnswer:
         """Return the correlation of two columns of numbers, whose squares the mechanisms must tell.
 
         Raises
@@ -490,7 +490,7 @@ class Released:
 
     # -- kinds of answers
 
-    def _alone(self, own: Read, what: str, kept: tuple[str, ...]) -> Answer:
+    def _alone(self, own: Read, what: str, kept: tuple[str, ...]) -> TableAnswer:
         """Return the answers about one column, with the intervals of its mechanism."""
         size = len(own.reading.labels)
         terms: list[Term] = [((0, j),) for j in range(size)] if size <= _TOGETHER else []
@@ -504,7 +504,7 @@ class Released:
             covariance = diagonal([each.covariance / each.n for each in parts])
         label = own.reading.column if what == "share" else ""
         n = np.repeat([each.joint.n for each in found.values()], size)
-        return Answer(
+        return TableAnswer(
             what,
             own.reading.column,
             self._keys(kept, found, [(label, own.reading.labels)]),
@@ -519,7 +519,7 @@ class Released:
             **self._options,
         )
 
-    def _smoothed(self, column: str, shares: NDArray[np.float64], kept: tuple[str, ...]) -> Answer:
+    def _smoothed(self, column: str, shares: NDArray[np.float64], kept: tuple[str, ...]) -> TableAnswer:
         """Return quantiles by a mechanism that estimates them itself."""
         own = Read(self._homes[column][1], replace(_ONE, column=column))
         codec = self._codec(column)
@@ -530,7 +530,7 @@ class Released:
         stderr = np.concatenate([each.stderr.reshape(-1, len(shares))[place] for each in made])
         n = np.repeat([each.joint.n for each in found.values()], len(shares))
         note = "smoothed: biased where the distribution has gaps or steps"
-        return Answer(
+        return TableAnswer(
             *("quantile", column, self._keys(kept, found, [("q", shares.tolist())]), value, stderr, n),
             *([note] * len(n), Deviation(int(n.min()))),
             span=codec.mechanism._span,
@@ -549,7 +549,7 @@ class Released:
         *,
         label: str | None = None,
         everybody: bool = False,
-    ) -> Answer:
+    ) -> TableAnswer:
         """Return the means of what one reading says, less a shift, over those of another, in each cell.
 
         Where `everybody` is true a mean is over all records, of which those in no cell count as 0.
@@ -593,7 +593,7 @@ class Released:
         base = "; ".join(dict.fromkeys(filter(None, [each.reading.note for each in factors])))
         every = [(each.reading.column, each.reading.labels) for each in split]
         name = (upper.column if size > 1 or upper.labels[0] is not None else "") if label is None else label
-        return Answer(
+        return TableAnswer(
             *(what, column, self._keys(kept, found, [*every, (name, upper.labels)]), value),
             *(np.concatenate([each.stderr for each in parts]), np.concatenate([each.n for each in parts])),
             *(["; ".join(filter(None, [base, note])) for each in notes for note in each], Stacked(limits)),

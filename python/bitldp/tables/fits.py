@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bitldp.base.errors import PlanError
 from bitldp.estimate.intervals import Deviation
-from bitldp.tables.answer import Answer
+from bitldp.tables.answer import TableAnswer
 from bitldp.tables.joint import Moments, Term
 
 __all__ = ["correlated", "regressed"]
@@ -21,7 +21,7 @@ _LEAST = 1e-6  # least eigenvalue of second moments whose diagonal is 1
 
 
 class Asked(Protocol):
-    """The part of `bitldp.tables.Released` that fits are made of."""
+    """The part of `bitldp.tables.ReleasedTable` that fits are made of."""
 
     _options: dict[str, Any]
 
@@ -115,8 +115,8 @@ def _second(released: Asked, variables: Sequence[Variable], reads: Sequence[Any]
     return Second(moments, np.where(which < 0, 0.0, moments.mean[which]), which)
 
 
-def regressed(released: Asked, column: str, on: Sequence[str]) -> Answer:
-    """Return the coefficients of least squares; see `Released.regress`."""
+def regressed(released: Asked, column: str, on: Sequence[str]) -> TableAnswer:
+    """Return the coefficients of least squares; see `ReleasedTable.regress`."""
     if not on:
         raise PlanError("on: needs one column or more")
     variables, reads = _variables(released, [column], [column, *on])
@@ -156,15 +156,15 @@ def regressed(released: Asked, column: str, on: Sequence[str]) -> Answer:
     }
     stderr = np.sqrt(np.maximum(covariance.diagonal(), 0.0)) if proper else np.full(len(own), np.nan)
     n = np.full(len(own), moments.n)
-    return Answer(
+    return TableAnswer(
         *("coefficient", column, keys, fitted * unit, stderr, n, notes, Deviation(moments.n)),
         covariance=covariance if proper else None,
         **released._options,
     )
 
 
-def correlated(released: Asked, one: str, other: str) -> Answer:
-    """Return a correlation; see `Released.correlation`."""
+def correlated(released: Asked, one: str, other: str) -> TableAnswer:
+    """Return a correlation; see `ReleasedTable.correlation`."""
     variables, reads = _variables(released, [one, other], [one, other])
     moments, matrix, which = _second(released, variables, reads)
     means = matrix[0]
@@ -184,7 +184,7 @@ def correlated(released: Asked, one: str, other: str) -> Answer:
     else:
         note = "the numbers' variance is not above 0: too few records, or too little epsilon"
     figures = np.array([value]), np.array([stderr])
-    return Answer(
+    return TableAnswer(
         *(
             "correlation",
             f"{one}, {other}",

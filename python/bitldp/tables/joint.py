@@ -142,7 +142,7 @@ class Read:
 
     @property
     def source(self) -> tuple[int, str]:
-        """What the reports are: those of one column of one codec are one."""
+        """Name of the reports: those of one column of one codec are the same."""
         return self.codec, self.reading.column
 
 

@@ -15,7 +15,7 @@ pytest.importorskip("pyarrow", reason='needs pip install "bitldp[tables]"')
 
 import pyarrow as pa
 import pyarrow.parquet
-from bitldp.tables import Answer, Column, PlanError, Released, TablePlan
+from bitldp.tables import Column, PlanError, ReleasedTable, TableAnswer, TablePlan
 from bitldp.tables.joint import Joint
 from bitldp.tables.reading import Reading
 from support.plans import columns_of_every_mechanism, table_for
@@ -71,11 +71,11 @@ def people() -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def asked(people: pa.Table) -> Released:
-    return Released(plan(), released(plan(), people, 5))
+def asked(people: pa.Table) -> ReleasedTable:
+    return ReleasedTable(plan(), released(plan(), people, 5))
 
 
-def near(answer: Answer, truths: list[float]) -> None:
+def near(answer: TableAnswer, truths: list[float]) -> None:
     """Assert that answers are within 5 standard errors of the truth, and inside their intervals."""
     low, high = answer.interval
     assert len(answer) == len(truths)
@@ -128,7 +128,7 @@ def test_words_of_bits_are_read_in_every_form(output: Any) -> None:
         assert values.mean() == pytest.approx(mean)
 
 
-def test_cells_of_a_table(asked: Released, people: pa.Table) -> None:
+def test_cells_of_a_table(asked: ReleasedTable, people: pa.Table) -> None:
     answer = asked.table("city", "color")
     truths = [where(people, city=c, color=d).mean() for c in CITIES for d in ("red", "green")]
     near(answer, truths)
@@ -140,7 +140,7 @@ def test_cells_of_a_table(asked: Released, people: pa.Table) -> None:
     assert (spread < 1.5).all()  # .4 to .5 without randomness, at these shares
 
 
-def test_cells_with_a_kept_column_sum_to_its_shares(asked: Released, people: pa.Table) -> None:
+def test_cells_with_a_kept_column_sum_to_its_shares(asked: ReleasedTable, people: pa.Table) -> None:
     answer = asked.table("city", "survey", "color")
     rows = answer.table.to_pylist()
     truths = [where(people, city=r["city"], survey=r["survey"], color=r["color"]).mean() for r in rows]
@@ -150,14 +150,14 @@ def test_cells_with_a_kept_column_sum_to_its_shares(asked: Released, people: pa.
     assert sum(r["estimate"] for r in by_city if r["survey"] == "a") == pytest.approx(share)
 
 
-def test_a_mean_by_a_released_category_where_a_filter_lies(asked: Released, people: pa.Table) -> None:
+def test_a_mean_by_a_released_category_where_a_filter_lies(asked: ReleasedTable, people: pa.Table) -> None:
     answer = asked.mean("hours", by="city")
     hours = people["hours"].to_numpy()
     truths = [hours[where(people, city=c)].mean() for c in CITIES]
     near(answer, truths)
     rows = released(plan(1.0), people, 5)
     lie = rows["hours"].to_numpy()[rows["city"].to_numpy(zero_copy_only=False) == "Oslo"].mean()
-    noisy = Released(plan(1.0), rows).mean("hours", by="city")
+    noisy = ReleasedTable(plan(1.0), rows).mean("hours", by="city")
     near(noisy, truths)
     assert abs(lie - truths[2]) > 4.0  # hours: most whose report says Oslo are not there
     both = asked.mean("hours", by=["survey", "city"]).table.to_pylist()
@@ -167,7 +167,7 @@ def test_a_mean_by_a_released_category_where_a_filter_lies(asked: Released, peop
         assert row["n"] == where(people, survey=row["survey"]).sum()
 
 
-def test_shares_and_totals_by_a_category(asked: Released, people: pa.Table) -> None:
+def test_shares_and_totals_by_a_category(asked: ReleasedTable, people: pa.Table) -> None:
     shares = asked.share("color", by="city")
     near(
         shares,
@@ -188,7 +188,7 @@ def test_shares_and_totals_by_a_category(asked: Released, people: pa.Table) -> N
     near(ratio, [hours[where(people, city=c)].mean() / wage[where(people, city=c)].mean() for c in CITIES])
 
 
-def test_one_column_has_the_intervals_of_its_mechanism(asked: Released, people: pa.Table) -> None:
+def test_one_column_has_the_intervals_of_its_mechanism(asked: ReleasedTable, people: pa.Table) -> None:
     rows = released(plan(), people, 5)
     counted = plan().aggregate(["survey"]).update(rows).estimate().to_pylist()
     for column in ("city", "color", "hours", "wage"):
@@ -199,7 +199,7 @@ def test_one_column_has_the_intervals_of_its_mechanism(asked: Released, people: 
                 assert own[name] == pytest.approx(other[name])
 
 
-def test_quantiles_and_shares_below(asked: Released, people: pa.Table) -> None:
+def test_quantiles_and_shares_below(asked: ReleasedTable, people: pa.Table) -> None:
     ages, q = people["age"].to_numpy(), [0.1, 0.5, 0.9]
     for by in ((), ("city",)):
         for row in asked.quantile("age", q, by=by).table.to_pylist():
@@ -215,7 +215,7 @@ def test_quantiles_of_a_square_wave() -> None:
         [Column(bitldp.SquareWave(epsilon=3.0, interval=(0.0, 80.0), cells=64), "hours")], ["survey"]
     )
     table = workers(5_000)
-    answer = Released(own, released(own, table, 7)).quantile("hours", 0.5, by="survey")
+    answer = ReleasedTable(own, released(own, table, 7)).quantile("hours", 0.5, by="survey")
     truths = [
         np.median(table["hours"].to_numpy()[where(table, survey=s)])
         for s in answer.keys["survey"].to_pylist()
@@ -223,15 +223,15 @@ def test_quantiles_of_a_square_wave() -> None:
     assert (np.abs(answer.value - truths) < 2.0).all()
     assert "smoothed" in answer.notes[0]
     with pytest.raises(PlanError, match="GRR and interval="):
-        Released(own, released(own, table, 7)).cdf("hours", [40.0])
+        ReleasedTable(own, released(own, table, 7)).cdf("hours", [40.0])
 
 
-def test_least_squares_and_correlation(asked: Released, people: pa.Table) -> None:
+def test_least_squares_and_correlation(asked: ReleasedTable, people: pa.Table) -> None:
     hours, wage = people["hours"].to_numpy(), people["wage"].to_numpy()
     near(asked.correlation("hours", "wage"), [np.corrcoef(hours, wage)[0, 1]])
     inputs = np.stack([np.ones(ROWS), wage, *(where(people, city=c) for c in CITIES[1:])], axis=1)
     near(asked.regress("hours", ["wage", "city"]), list(np.linalg.lstsq(inputs, hours, rcond=None)[0]))
-    few = Released(plan(0.2), released(plan(0.2), workers(40), 11)).regress("hours", ["wage", "city"])
+    few = ReleasedTable(plan(0.2), released(plan(0.2), workers(40), 11)).regress("hours", ["wage", "city"])
     assert "projected" in few.notes[0]
     assert np.isnan(few.stderr).all()
 
@@ -246,7 +246,7 @@ def test_numbers_with_gaps(people: pa.Table) -> None:
             Column(bitldp.GRR(3, epsilon=4.0), "city", categories=CITIES),
         ]
     )
-    answer = Released(gaps, released(gaps, table, 5)).mean("hours", by="city")
+    answer = ReleasedTable(gaps, released(gaps, table, 5)).mean("hours", by="city")
     hours = people["hours"].to_numpy()
     near(answer, [hours[where(people, city=c) & ~missing].mean() for c in CITIES])
 
@@ -261,13 +261,13 @@ def test_a_record_answers_with_other_columns_and_not_within() -> None:
             Column(bitldp.Piecewise(epsilon=4.0, interval=(0.0, 80.0)), "hours"),
         ]
     )
-    asked = Released(own, released(own, table, 5))
+    asked = ReleasedTable(own, released(own, table, 5))
     hours = table["hours"].to_numpy()
     near(asked.mean("hours", by="city"), [hours[where(table, city=c)].mean() for c in CITIES])
     with pytest.raises(PlanError, match="a mechanism for each column"):
         asked.table("city", "color")
     split = TablePlan([Column(bitldp.CategoricalRecord([3, 2], epsilon=8.0, spend="split"), *_both())])
-    answer = Released(split, released(split, table, 5)).table("city", "color")
+    answer = ReleasedTable(split, released(split, table, 5)).table("city", "color")
     near(answer, [where(table, city=c, color=d).mean() for c in CITIES for d in ("red", "green")])
 
 
@@ -290,7 +290,9 @@ def _both() -> tuple[Any, ...]:
         (lambda r: r.share("city", by="city"), "names each column once"),
     ],
 )
-def test_what_cannot_be_answered_is_refused_with_what_could(asked: Released, ask: Any, said: str) -> None:
+def test_what_cannot_be_answered_is_refused_with_what_could(
+    asked: ReleasedTable, ask: Any, said: str
+) -> None:
     with pytest.raises(PlanError, match=said):
         ask(asked)
 
@@ -299,10 +301,10 @@ def test_one_bit_tells_no_square() -> None:
     own = TablePlan([Column(bitldp.Duchi(epsilon=2.0, features=2), ["x", "y"])])
     reports = released(own, pa.table({"x": [0.1, 0.2], "y": [0.3, 0.4]}), 1)
     with pytest.raises(PlanError, match=r"tell no squares.*Piecewise"):
-        Released(own, reports).correlation("x", "y")
+        ReleasedTable(own, reports).correlation("x", "y")
 
 
-def test_covariance_says_what_answers_share(asked: Released) -> None:
+def test_covariance_says_what_answers_share(asked: ReleasedTable) -> None:
     """Indicators of GRR sum to 1 in each report, so that all cells together have no error."""
     answer = asked.table("city", "age")
     assert answer.covariance is not None
@@ -323,14 +325,14 @@ def test_covariance_says_what_answers_share(asked: Released) -> None:
 def test_intervals_for_all_at_once(people: pa.Table) -> None:
     rows = released(plan(), people, 5)
     each, most, close, apart = (
-        Released(plan(), rows, simultaneous=how, level=level).table("city", "color").interval
+        ReleasedTable(plan(), rows, simultaneous=how, level=level).table("city", "color").interval
         for how, level in ((None, 0.95), ("bonferroni", 0.95), ("sidak", 0.95), (None, 1.0 - 0.05 / 6.0))
     )
     assert (most[0] < close[0]).all()
     assert (close[0] < each[0]).all()
     assert most[1] == pytest.approx(apart[1])
     with pytest.raises(ValueError, match="simultaneous"):
-        Released(plan(), rows, simultaneous="scheffe").share("city")
+        ReleasedTable(plan(), rows, simultaneous="scheffe").share("city")
 
 
 def test_projected_shares_stand_beside_the_others() -> None:
@@ -341,7 +343,9 @@ def test_projected_shares_stand_beside_the_others() -> None:
         }
     )
     rows = released(plan(1.0), table, 4)
-    raw, moved = (Released(plan(1.0), rows, project=each).table("city", "color") for each in (False, True))
+    raw, moved = (
+        ReleasedTable(plan(1.0), rows, project=each).table("city", "color") for each in (False, True)
+    )
     assert (raw.value < 0.0).any()
     assert moved.estimate.sum() == pytest.approx(1.0)
     assert (moved.estimate >= 0.0).all()
@@ -386,25 +390,25 @@ def test_every_source_gives_the_same_answer(people: pa.Table, tmp_path: Path) ->
         tmp_path / "rows.parquet",
         lambda names: rows.select(names).to_batches(max_chunksize=300),
     ]
-    found = [Released(plan(), each).mean("hours", by="city") for each in sources]
-    found.append(Released.read(tmp_path / "rows.parquet").mean("hours", by="city"))
+    found = [ReleasedTable(plan(), each).mean("hours", by="city") for each in sources]
+    found.append(ReleasedTable.read(tmp_path / "rows.parquet").mean("hours", by="city"))
     for each in found:
         assert each.value.tolist() == found[0].value.tolist()
     other = TablePlan([Column(bitldp.GRR(3, epsilon=1.0), "city", categories=CITIES)])
     with pytest.raises(PlanError, match="another plan"):
-        Released(plan(), rows.replace_schema_metadata({"bitldp.plan": other.digest})).share("city")
+        ReleasedTable(plan(), rows.replace_schema_metadata({"bitldp.plan": other.digest})).share("city")
     with pytest.raises(ValueError, match="no rows"):
-        Released(plan(), rows.slice(0, 0)).share("city")
+        ReleasedTable(plan(), rows.slice(0, 0)).share("city")
     (tmp_path / "rows.parquet.privacy.json").write_text("{}")
     with pytest.raises(PlanError, match="no privacy report"):
-        Released.read(tmp_path / "rows.parquet")
+        ReleasedTable.read(tmp_path / "rows.parquet")
 
 
 def test_an_empty_category_has_the_whole_interval(people: pa.Table) -> None:
     """Nobody is in Oslo: nothing refutes any mean of the interval, and the note says so."""
     kept = where(people, city="Oslo")
     table = people.filter(pa.array(~kept))
-    answer = Released(plan(1.0), released(plan(1.0), table, 5)).mean("hours", by="city")
+    answer = ReleasedTable(plan(1.0), released(plan(1.0), table, 5)).mean("hours", by="city")
     low, high = answer.interval
     assert answer.notes[2] == "too few records there to tell them from none"
     assert low[2] <= 0.0
@@ -412,7 +416,7 @@ def test_an_empty_category_has_the_whole_interval(people: pa.Table) -> None:
     assert math.isnan(answer.value[2]) or low[2] <= answer.value[2] <= high[2]
 
 
-def test_answers_are_text_and_arrow(asked: Released) -> None:
+def test_answers_are_text_and_arrow(asked: ReleasedTable) -> None:
     answer = asked.mean("hours", by="city")
     lines = str(answer).splitlines()
     assert lines[0].split() == ["city", "column", "what", "estimate", "stderr", "low", "high", "n"]
@@ -430,7 +434,7 @@ def test_intervals_hold_the_truth_at_every_size(rows: int) -> None:
     held: dict[str, list[bool]] = {"mean": [], "share": []}
     for seed in range(60):
         drawn = population.take(np.random.default_rng(seed).integers(0, 20_000, rows))
-        asked = Released(plan(2.0), released(plan(2.0), drawn, seed))
+        asked = ReleasedTable(plan(2.0), released(plan(2.0), drawn, seed))
         for row in asked.mean("hours", by="city").table.to_pylist():
             held["mean"].append(row["low"] <= means[row["city"]] <= row["high"])
         for row in asked.table("city", "color").table.to_pylist():
