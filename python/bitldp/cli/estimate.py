@@ -110,9 +110,7 @@ def estimate(
     source_form: Annotated[str | None, source_format("RELEASED")] = None,
     unchecked: Annotated[
         bool,
-        typer.Option(
-            "--unchecked", help="TableAnswer from a file that is not the one that the report is about."
-        ),
+        typer.Option("--unchecked", help="Answer from a file that is not the one that the report is about."),
     ] = False,
 ) -> None:
     """Estimate means of numbers and shares of categories from a released table.

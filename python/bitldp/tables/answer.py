@@ -139,7 +139,7 @@ def crossed(
 
 @dataclass(frozen=True, eq=False)
 class TableAnswer:
-    """Estimates that answer a question, each with its interval; as a `ReleasedTable` table gives them.
+    """Estimates that answer a question, each with its interval; as a `ReleasedTable` gives them.
 
     Attributes
     ----------

@@ -252,21 +252,9 @@ class ReleasedTable:
         return self._ratios("ratio", f"{top} / {bottom}", upper, lower, split, kept)
 
     def cdf(self, column: str, at: Iterable[float], by: Names = ()) -> TableAnswer:
-        """Return the share of records with at most each of some numbers.
+        """Return the share of records with at most each of some numbers, `at`.
 
-        Parameters
-        ----------
-        column : str
-            A column of points of an interval: of GRR or another mechanism of categories with ``interval=``.
-        at : sequence of float
-            Numbers; each counts as the last point that is not above it.
-        by : str or sequence of str
-            As of `mean`.
-
-        Raises
-        ------
-        PlanError
-            As of `mean`.
+        Each counts as the last point that is not above it. The other arguments are those of `quantile`.
         """
         numbers = checks.numbers("at", list(at)).astype(np.float64)
         own = self._read(column, "category")
