@@ -96,11 +96,14 @@ class Crossing(Limits):
         The thresholds between the ends of the interval.
     shares : ndarray of float64
         What quantiles are of, as often as there are cells.
+    slack : float
+        How far a number may be from the side of a threshold that it counts for.
     """
 
     below: Stacked
     edges: NDArray[np.float64]
     shares: NDArray[np.float64]
+    slack: float = 0.0
 
     @property
     def method(self) -> str:
@@ -120,7 +123,7 @@ class Crossing(Limits):
             from_here, up_to = np.flatnonzero(own >= 0), np.flatnonzero(own <= 0)
             low[i] = self.edges[from_here[0] if len(from_here) else -2]
             high[i] = self.edges[up_to[-1] + 2 if len(up_to) else 1]
-        return low, high
+        return np.maximum(low - self.slack, self.edges[0]), np.minimum(high + self.slack, self.edges[-1])
 
     def at(self, index: Any) -> Limits:
         """Refuse: entries of several cells are not looked at one by one."""

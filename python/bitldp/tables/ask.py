@@ -270,8 +270,8 @@ class ReleasedTable:
         Parameters
         ----------
         column : str
-            A column of points of an interval: of GRR or another mechanism of categories with ``interval=``.
-            One of `SquareWave` has quantiles of all records, and by kept columns.
+            A column of points of an interval: of GRR or another mechanism of categories with ``interval=``,
+            or of `SquareWave`.
         q : float or sequence of float
             Shares, above 0 and below 1.
         by : str or sequence of str
@@ -281,8 +281,8 @@ class ReleasedTable:
         -------
         TableAnswer
             An interval holds all numbers whose share of records below is not refuted to be `q` (Woodruff,
-            1952), and reaches to the next point on either side. That of `SquareWave` is of the bootstrap, and
-            the estimate is smoothed.
+            1952), and reaches to the next point on either side. Without released columns in `by`, the
+            estimate of `SquareWave` is smoothed: it varies less than its interval, and has a bias.
 
         Raises
         ------
@@ -293,28 +293,27 @@ class ReleasedTable:
         if not ((shares > 0.0) & (shares < 1.0)).all():  # written so that NaN fails
             raise ValueError("q: must be above 0 and below 1")
         kept, split = self._by(by)
-        if (
-            not split
-            and (column in self._homes)
-            and hasattr(self._codec(column).mechanism, "estimate_quantile")
-        ):
-            return self._smoothed(column, shares, kept)
         own = self._read(column, "category")
         points = points_of(own)
+        slack = float(points[1] - points[0]) / 2.0 if own.reading.dithered else 0.0
         edges = np.concatenate([points[:1], (points[1:] + points[:-1]) / 2.0, points[-1:]])
         sets = np.triu(np.ones((len(points), len(points) - 1)))
         made = replace(own.reading, labels=tuple(points[:-1].tolist())).summed(sets)
         below = self._ratios("quantile", column, replace(own, reading=made), None, split, kept, label="q")
-        cells = len(below) // (len(points) - 1)
         assert isinstance(below.limits, Stacked)
-        limits = Crossing(below.limits, edges, np.tile(shares, cells))
+        cells = len(below) // (len(points) - 1)
+        limits = Crossing(below.limits, edges, np.tile(shares, cells), slack)
         rows = np.repeat(np.arange(cells) * (len(points) - 1), len(shares))
         value = np.concatenate([crossed(each, shares, edges) for each in below.value.reshape(cells, -1)])
-        keys = {name: each.take(pa.array(rows)) for name, each in below.keys.items() if name != "q"}
         low, high = limits.limits(value, value, 0.16)  # a standard error to either side
+        stderr, notes = (high - low) / 2.0, [below.notes[row] for row in rows.tolist()]
+        if own.reading.dithered and not split:
+            value, stderr = self._smoothed(column, shares, kept)
+            notes = ["the estimate is smoothed, the interval of unbiased shares"] * len(value)
+        keys = {name: each.take(pa.array(rows)) for name, each in below.keys.items() if name != "q"}
         return TableAnswer(
-            *("quantile", column, {**keys, "q": pa.array(np.tile(shares, cells))}, value, (high - low) / 2.0),
-            *(below.n[rows], [below.notes[row] for row in rows.tolist()], limits),
+            *("quantile", column, {**keys, "q": pa.array(np.tile(shares, cells))}, value, stderr),
+            *(below.n[rows], notes, limits),
             span=(float(edges[0]), float(edges[-1])),
             **self._options,
         )
@@ -507,23 +506,17 @@ class ReleasedTable:
             **self._options,
         )
 
-    def _smoothed(self, column: str, shares: NDArray[np.float64], kept: tuple[str, ...]) -> TableAnswer:
-        """Return quantiles by a mechanism that estimates them itself."""
+    def _smoothed(
+        self, column: str, shares: NDArray[np.float64], kept: tuple[str, ...]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return quantiles by a mechanism that estimates them itself, and their standard errors."""
         own = Read(self._homes[column][1], replace(_ONE, column=column))
         codec = self._codec(column)
         found = self._counted([own.codec], kept, lambda: Alone(own, [], codec))
         place = codec.columns.index(column)
         made = [each.counts.estimate_quantile(shares) for each in found.values()]
         value = np.concatenate([each.value.reshape(-1, len(shares))[place] for each in made])
-        stderr = np.concatenate([each.stderr.reshape(-1, len(shares))[place] for each in made])
-        n = np.repeat([each.joint.n for each in found.values()], len(shares))
-        note = "smoothed: biased where the distribution has gaps or steps"
-        return TableAnswer(
-            *("quantile", column, self._keys(kept, found, [("q", shares.tolist())]), value, stderr, n),
-            *([note] * len(n), Deviation(int(n.min()))),
-            span=codec.mechanism._span,
-            **self._options,
-        )
+        return value, np.concatenate([each.stderr.reshape(-1, len(shares))[place] for each in made])
 
     def _ratios(
         self,

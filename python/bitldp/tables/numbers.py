@@ -14,7 +14,7 @@ from bitldp.base.arrays import first
 from bitldp.base.errors import DataError, PlanError
 from bitldp.tables.codec import MISSING_TEXTS, Batch, ColumnCodec, Decoding, Missing, codes_of_values
 from bitldp.tables.frames import plain_column, refuse_null
-from bitldp.tables.reading import Of, Reading, by_code, refused, squares
+from bitldp.tables.reading import Of, Reading, by_code, refused, squares, steps
 
 __all__ = [
     "Numbers",
@@ -229,7 +229,8 @@ class Reals(NumericColumns, takes="reals"):
     def reading(self, column: str, of: Of) -> Reading:
         """Return the letter of a column's number, or of its square; see `ColumnCodec.reading`."""
         mechanism, place, title = self.mechanism, self.columns.index(column), f"column {column!r}"
-        if of == "category" or mechanism.k is not None or self.whole:
+        windows = hasattr(mechanism, "estimate_distribution") and mechanism.k is None
+        if (of == "category" and not windows) or mechanism.k is not None or self.whole:
             if of == "square":
                 raise refused(title, self.settings.mechanism, of, "of some columns of a record")
             return super().reading(column, of)
@@ -239,6 +240,9 @@ class Reals(NumericColumns, takes="reals"):
             return np.asarray(reports, np.int64).reshape(-1, many)[:, place]
 
         letters, note = mechanism.letters, made.note
+        if of == "category":
+            dithered = f"of numbers on {len(mechanism.points)} points"
+            return steps(column, mechanism.probabilities(), mechanism.points, codes, dithered)
         if of == "number":
             return by_code(column, letters, codes, made.span, made.floor, note)
         spread = getattr(mechanism, "_spread", None)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bitldp.base.errors import PlanError
 
-__all__ = ["Of", "Reading", "by_code", "indicators", "refused", "squares"]
+__all__ = ["Of", "Reading", "by_code", "indicators", "refused", "squares", "steps"]
 
 #: What is read: a number, its square, or the category (or point) that a record is in.
 Of: TypeAlias = Literal["number", "square", "category"]
@@ -29,8 +29,7 @@ _WOULD = {
     "number": "a plan that releases it as a number (Piecewise, or GRR with interval=) would tell means",
     "square": "a plan with Piecewise, SquareWave or Laplace, or with GRR on the points of an interval, would "
     "tell squares, too",
-    "category": "a plan with GRR and interval= would tell the shares of its points, and SquareWave the "
-    "quantiles of all records",
+    "category": "a plan with GRR and interval=, or with SquareWave, would tell the shares of its points",
 }
 
 
@@ -61,6 +60,8 @@ class Reading:
         Returns the codes of reports, shape (n,).
     note : str
         What the numbers are of, where that is not the column's values.
+    dithered : bool
+        Whether a number between two points counts as either, at random, and not as the nearest.
     """
 
     column: str
@@ -74,6 +75,7 @@ class Reading:
     table: NDArray[np.float64] | None = None
     codes: Callable[[Any], NDArray[np.int64]] | None = None
     note: str = ""
+    dithered: bool = False
 
     def summed(self, sets: NDArray[np.float64]) -> Reading:
         """Return the reading of sums of entries; `sets` has a column of 0 and 1 for each."""
@@ -220,3 +222,52 @@ def squares(spread: Any, letters: NDArray[np.float64]) -> tuple[NDArray[np.float
         return None
     values = (np.square(letters - middle) - rest) / slope + 2.0 * middle * letters - middle**2
     return values, float(points[1] - points[0]) ** 2 / 4.0
+
+
+def steps(
+    column: str, law: NDArray[np.float64], points: NDArray[np.float64], codes: Any, note: str
+) -> Reading:
+    """Return the reading of the points of a number by a law of sliding windows.
+
+    Parameters
+    ----------
+    column : str
+    law : ndarray of float64, shape (points, codes)
+        P(code | point): of window i the codes i to i + m - 1, with one chance, and all others, with another.
+    points : ndarray of float64, shape (points,)
+    codes : callable
+        Returns the codes of reports, shape (n,).
+    note : str
+
+    Notes
+    -----
+    Of the codes t, t - m, t - 2 m, ... window i holds one where i <= t, and none otherwise. So with chances a
+    inside a window and b outside, (1 for such a code and 0 for others, less b times their number)/(a - b) is
+    1 on average for the points up to t, and 0 for others; differences of these are the indicators.
+    """
+    size, alphabet = law.shape
+    width = alphabet - size + 1
+    inside, outside = law[0, 0], law[0, -1]
+    number, last = np.arange(alphabet)[:, None], np.arange(size - 1)
+    counted = ((number % width == last % width) & (number <= last)).astype(np.float64)
+    below = (counted - outside * counted.sum(axis=0)) / (inside - outside)
+    table = np.diff(below, axis=1, prepend=0.0, append=1.0)
+    squares = law @ np.square(table)
+    own = squares.diagonal().copy()
+    np.fill_diagonal(squares, np.inf)
+    least = squares.min(axis=0)
+    np.fill_diagonal(squares, -np.inf)
+    moments = np.stack([own, least, squares.max(axis=0)])
+    floor = min(float(own.min()) - 1.0, float(least.min()))
+    return Reading(
+        *(
+            column,
+            tuple(points.tolist()),
+            lambda reports: table[codes(reports)],
+            _ends(table),
+            (0.0, 1.0),
+            floor,
+        ),
+        *(moments, 1.0, table, codes, note),
+        dithered=True,
+    )

@@ -222,8 +222,17 @@ def test_quantiles_of_a_square_wave() -> None:
     ]
     assert (np.abs(answer.value - truths) < 2.0).all()
     assert "smoothed" in answer.notes[0]
-    with pytest.raises(PlanError, match="GRR and interval="):
-        ReleasedTable(own, released(own, table, 7)).cdf("hours", [40.0])
+    low, high = answer.interval
+    assert ((low < truths) & (truths < high)).all()
+    below = ReleasedTable(own, released(own, table, 7)).cdf("hours", [40.0])
+    near(below, [(table["hours"].to_numpy() <= 40.0).mean()])
+
+
+def test_the_steps_of_a_window_are_the_indicators_of_its_points() -> None:
+    wave = bitldp.SquareWave(epsilon=2.0, interval=(0.0, 80.0), cells=24)
+    reading = Column(wave, "hours").codecs[0].reading("hours", "category")
+    assert reading.table is not None
+    assert wave.probabilities() @ reading.table == pytest.approx(np.eye(24), abs=1e-12)
 
 
 def test_least_squares_and_correlation(asked: ReleasedTable, people: pa.Table) -> None:
