@@ -4,6 +4,7 @@
     release = plan.release(ReleaseKey.from_env("BITLDP_RELEASE_KEY"), record="id", snapshot="2026-11")
     released = release(table)                      # Arrow, pandas or polars, the same kind out
     plan.aggregate().update(released).estimate()   # means and shares with intervals
+    ReleasedTable(plan, released).share("city", "survey")  # questions, also of several columns
 
 Needs the extra ``tables``.
 """
@@ -16,6 +17,8 @@ require("tables", ["pyarrow"], "tables")
 
 from bitldp.base.errors import DataError, PlanError  # noqa: E402
 from bitldp.tables.aggregate import Aggregate  # noqa: E402
+from bitldp.tables.answer import TableAnswer  # noqa: E402
+from bitldp.tables.ask import ReleasedTable  # noqa: E402
 from bitldp.tables.column import Column  # noqa: E402
 from bitldp.tables.draft import ExpectedError, PlanDraft, TableQuestion, draft_plan, questions_of  # noqa: E402
 from bitldp.tables.key import ReleaseKey  # noqa: E402
@@ -29,6 +32,8 @@ __all__ = [
     "PlanDraft",
     "PlanError",
     "ReleaseKey",
+    "ReleasedTable",
+    "TableAnswer",
     "TablePlan",
     "TableQuestion",
     "TableRelease",
