@@ -17,7 +17,8 @@ MANY = 1_000_000
 def cases() -> list[Case]:
     """Return the cases of frequencies, with inputs and outputs allocated and touched."""
     rng = np.random.default_rng(SEED + 6)
-    return [_blocks(rng), _blocks(rng, epsilon=4.0), _subsets(rng), _large(rng), _hashes(rng)]
+    small = [_blocks(rng), _blocks(rng, epsilon=4.0), _subsets(rng)]
+    return [*small, _large(rng), _hashes(rng), _answers(rng)]
 
 
 def _blocks(rng: np.random.Generator, epsilon: float = 2.0) -> Case:
@@ -163,6 +164,43 @@ def _hashes(rng: np.random.Generator) -> Case:
         keystream=0,
         read=reports.nbytes,
         written=8 * count,
+    )
+
+
+def _answers(rng: np.random.Generator) -> Case:
+    """Return the estimate of all ranges of 16 values from a million reports of a design."""
+    count = 16
+    mechanism = bitldp.WorkloadDesign("ranges", categories=count, epsilon=1.0)
+    x = rng.binomial(count - 1, 0.4, MANY).astype(np.uint8)
+    reports = mechanism.randomize(x)
+    law, questions = mechanism.probabilities(), mechanism.questions
+    weighted = law / law.mean(axis=0)
+    letters = np.linalg.solve(weighted @ law.T, weighted).T @ questions.T
+
+    def ours(threads: int) -> Array:
+        accumulator = mechanism.accumulator()
+        accumulator.update(reports, threads=threads)
+        return accumulator.estimate_answers().value
+
+    def plain() -> Array:
+        return np.bincount(reports, minlength=law.shape[1]) / MANY @ letters
+
+    def check() -> None:
+        np.testing.assert_allclose(ours(1), plain(), rtol=1e-9, atol=1e-12)
+        error = float(np.square(ours(1) - questions @ np.bincount(x, minlength=count) / MANY).sum())
+        expected = mechanism.total_variance / MANY
+        require(error < 5.0 * expected, f"{error:.3g} where {expected:.3g} is expected")
+
+    return Case(
+        "WorkloadDesign, 136 ranges, estimate of 10^6",
+        ours=ours,
+        reference=plain,
+        tuned=None,
+        check=check,
+        keystream=0,
+        read=reports.nbytes,
+        written=8 * len(questions),
+        batch=False,
     )
 
 

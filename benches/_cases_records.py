@@ -13,6 +13,7 @@ from bitldp import reference
 CLIENTS, DIMENSIONS, LARGEST = 200, 10_000, 1_000
 RECORDS = 2_000
 SIGN_EPSILON = 8.0
+CAP_EPSILON, _ATTRIBUTES, _QUARTERS = 8.0, 64, 4
 _DRAWS = 16  # bytes of keystream that a selection takes
 _ONE = 2.0**64
 
@@ -20,7 +21,8 @@ _ONE = 2.0**64
 def cases() -> list[Case]:
     """Return the cases of vectors, with inputs and outputs allocated and touched."""
     rng = np.random.default_rng(SEED + 4)
-    return [*_selections(rng), _cube(rng), _sampled(rng)]
+    joint = (_joint(rng, 3, 1 << 18), _joint(rng, 16, 1 << 16))
+    return [*_selections(rng), _cube(rng), _sampled(rng), *joint, _categories(rng)]
 
 
 def _selections(rng: np.random.Generator) -> list[Case]:
@@ -71,6 +73,29 @@ def _cube(rng: np.random.Generator) -> Case:
     )
 
 
+def _categories(rng: np.random.Generator) -> Case:
+    """Return records of categories as one report, of which enough are true."""
+    mechanism = bitldp.RecordCap([_QUARTERS] * _ATTRIBUTES, epsilon=CAP_EPSILON, m=_ATTRIBUTES)
+    (channel,), hits = mechanism.channels, mechanism.hits
+    assert hits is not None
+    x = rng.integers(0, _QUARTERS, (RECORDS, _ATTRIBUTES), dtype=np.uint8)
+    share = channel.high / _ONE
+
+    def plain(records: Array) -> Array:
+        return reference.categories_cap(records, _QUARTERS, hits, share, rng)
+
+    return Case(
+        "RecordCap, 64 attributes of 4",
+        ours=lambda threads: mechanism.randomize(x, threads=threads),
+        reference=lambda: plain(x),
+        tuned=None,
+        check=lambda: _checks.categories(mechanism, x, plain),
+        keystream=x.size + x.size // 8,  # a byte for a category, and a hit
+        read=x.nbytes,
+        written=x.nbytes,
+    )
+
+
 def _sampled(rng: np.random.Generator) -> Case:
     """Return the signs of a few sampled numbers as one symbol of randomized response."""
     mechanism = bitldp.SampledSigns(FEATURES, epsilon=SIGN_EPSILON)
@@ -95,6 +120,40 @@ def _sampled(rng: np.random.Generator) -> Case:
         read=x.nbytes,
         written=indices.nbytes + symbols.nbytes,
         batch=False,  # coordinates are drawn on one thread
+    )
+
+
+def _joint(rng: np.random.Generator, features: int, records: int) -> Case:
+    """Return windows around several numbers at once: all of a record, or those that are drawn."""
+    mechanism = bitldp.JointWindow(features, epsilon=SIGN_EPSILON)
+    k, levels, reach = mechanism.k, mechanism.levels, mechanism.reach
+    assert k is not None
+    assert levels is not None
+    assert reach is not None
+    share = mechanism.channel.high / _ONE
+    x = rng.uniform(-1.0, 1.0, (records, features)).astype(np.float32)
+
+    def plain(records: Array) -> Array | tuple[Array, Array]:
+        drawn = None
+        if k < features:
+            drawn = np.argpartition(rng.random(records.shape, dtype=np.float32), k, axis=1)[:, :k]
+            records = np.take_along_axis(records, drawn, axis=1)
+        steps = (records + 1.0) * ((levels - 1) / 2.0)
+        points = np.minimum((steps + rng.random(steps.shape, dtype=np.float32)).astype(np.int64), levels - 1)
+        cells = reference.joint_window(points, levels, reach, share, rng)
+        return cells if drawn is None else (drawn, cells)
+
+    written = mechanism.randomize(x)
+    return Case(
+        f"JointWindow, d = {features}",
+        ours=lambda threads: mechanism.randomize(x, threads=threads),
+        reference=lambda: plain(x),
+        tuned=None,
+        check=lambda: _checks.joint(mechanism, x, plain),
+        keystream=(9 * k + 8) * records + (8 * k * records if k < features else 0),
+        read=x.nbytes,
+        written=sum(part.nbytes for part in written) if isinstance(written, tuple) else written.nbytes,
+        batch=k == features,  # coordinates are drawn on one thread
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import bitldp
 import numpy as np
@@ -55,6 +56,23 @@ def cap(mechanism: bitldp.HypercubePrivUnit, x: Array, plain: Callable[[Array], 
         require(abs(float(noise.mean())) < SIGMAS * error_of_mean, f"{name}: biased letters")
 
 
+def categories(mechanism: bitldp.RecordCap, x: Array, plain: Callable[[Array], Array]) -> None:
+    """Check how often an attribute is true, and how often enough of a record are."""
+    (whole,) = mechanism.randomize(x, rng=1, threads=1)
+    (again,) = mechanism.randomize(x, rng=1, threads=2)
+    require(np.array_equal(whole, again), "the reports depend on the number of threads")
+    channel = mechanism.channels[0]
+    part, total = channel.share
+    high = channel.high / 2.0**64
+    chance: float = mechanism.mechanisms[0].probabilities()[0]
+    for name, reports in {"ours": whole, "reference": plain(x)}.items():
+        true = reports == x
+        enough = float(np.mean(np.count_nonzero(true, axis=1) >= channel.hits))
+        near(f"{name}, reports in the cap", enough, high + (1.0 - high) * part / total, len(x))
+        for attribute, found in enumerate(true.mean(axis=0).tolist()):
+            near(f"{name}, true answers about {attribute}", found, chance, len(x))
+
+
 def symbols(
     mechanism: bitldp.SampledSigns,
     shape: tuple[int, ...],
@@ -76,3 +94,21 @@ def symbols(
         )
         for coordinate, found in enumerate(np.bincount(indices.ravel(), minlength=shape[1])):
             near(f"{name}, samples of {coordinate}", found / len(signs), k / shape[1], len(signs))
+
+
+def joint(mechanism: bitldp.JointWindow, x: Array, plain: Callable[[Array], Any]) -> None:
+    """Check means and variances of the decoded numbers, and how often a report is near a corner."""
+    for name, reports in {"ours": mechanism.randomize(x, rng=2), "reference": plain(x)}.items():
+        errors = mechanism.decode(reports) - x
+        variance = mechanism.variance(x)
+        off = np.abs(errors.mean(axis=0)) / np.sqrt(variance.mean(axis=0) / len(x))
+        require(float(off.max()) < SIGMAS, f"{name}: biased letters")
+        spread = np.square(errors) - variance
+        off = np.abs(spread.mean(axis=0)) / (spread.std(axis=0) / math.sqrt(len(x)))
+        require(float(off.max()) < SIGMAS, f"{name}: another variance")
+    law = mechanism.extremes()
+    assert law is not None
+    corner = np.full_like(x, mechanism.interval[0])
+    for name, reports in {"ours": mechanism.randomize(corner, rng=3), "reference": plain(corner)}.items():
+        inside = float(np.mean(law.split(reports)[0] == 0))
+        near(f"{name}, reports near the record", inside, float(law.blocks[0].table[0, 0, 0]), len(x))

@@ -77,6 +77,7 @@ GOALS = {
     "PS, d = 10,000, float32": Goal(11),
     "EXP, d = 10,000, float32": Goal(35),
     "HypercubePrivUnit, r = 768": Goal(15),
+    "RecordCap, 64 attributes of 4": Goal(seconds=2_000 * 64 * 8e-9),
     **{f"BlockDesign, k = 1024, eps = {epsilon}": Goal(5, seconds=(1 << 20) * 5e-9) for epsilon in (2, 4)},
     "BlockDesign, k = 65,536, estimate of 10^6": Goal(seconds=1.0),
     "SubsetSelection, k = 1024, to bits": Goal(5),

@@ -21,6 +21,7 @@ from typing import Any
 
 import _memory
 from _cases import Case, cases
+from _cases_caps import cases as cap_cases
 from _cases_frequencies import cases as frequency_cases
 from _cases_numeric import cases as numeric_cases
 from _cases_records import cases as record_cases
@@ -136,7 +137,7 @@ def _measure(options: argparse.Namespace) -> tuple[Machine, list[Result], list[d
     limits = probes()
     on = machine(limits)
     print("\n".join(on.lines()), flush=True)
-    of_clients = (cases, numeric_cases, record_cases, vector_cases, frequency_cases)
+    of_clients = (cases, numeric_cases, record_cases, cap_cases, vector_cases, frequency_cases)
     every = [case for make in (*of_clients, server_cases) for case in make()]
     unknown = GOALS.keys() - {case.name for case in every}
     require(not unknown, f"goals of no case: {sorted(unknown)}")

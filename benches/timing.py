@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import cycle
 
 import bitldp
 import numpy as np
@@ -35,6 +36,12 @@ ARRAYS = {"zero": 0.0, "tiny": 1e-40, "again": 0.0, "one": 1.0, "half": 0.5}
 PAIRS = {"0 : subnormal": ("zero", "tiny"), "0 : 0": ("zero", "again"), "1 : 0.5": ("one", "half")}
 SUSPECT, *CONTROLS = PAIRS
 TINY = {np.float32: 1e-40, np.float64: 1e-310}
+CAPS = {
+    "box": ([(17, 4)] * 8, [], 0),
+    "lists": ([], [(8, 1)] * 8, 5),
+    "w = 3": ([], [(8, 3)] * 4, 2),
+    "both": ([(17, 4)] * 4, [(8, 1)] * 4, 2),
+}
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,7 @@ def cases() -> dict[str, tuple[type, Callable[[NDArray[np.floating]], object]]]:
     }
     zero_end = _core.Grid(300, low=0.0, high=1e6)
     window = _core.Window(300, 30, 0.5)
+    box = _core.Cap([(300, 30)] * 16, [], 0, 1 << 62)
     found: dict[str, tuple[type, Callable[[NDArray[np.floating]], object]]] = {}
     for dtype in (np.float32, np.float64):
         name = np.dtype(dtype).name
@@ -82,12 +90,36 @@ def cases() -> dict[str, tuple[type, Callable[[NDArray[np.floating]], object]]]:
             dtype,
             lambda x: window.randomize(x, zero_end, None, KEY, "codes", None, 1, 0),
         )
+        found[f"cap, 16 numbers {name}"] = (
+            dtype,
+            lambda x: box.randomize(x.reshape(-1, 16), zero_end, None, KEY, "codes", None, 1, 0),
+        )
+    # A subnormal number stands for reports that are all about their record, zero for reports at random.
+    for title, shape in CAPS.items():
+        found[f"cap, never : always {title}"] = (np.float64, _about(*shape))
     return found
 
 
 def _release(channel: _core.Bits, codec: _core.FixedPoint, shape: tuple[int, ...]) -> Callable[..., object]:
     out = channel.randomize(np.zeros(shape, np.float32), codec, KEY, "codes", None, 1, 0)
     return lambda x: channel.randomize(x.reshape(shape), codec, KEY, "codes", out, 1, 0)
+
+
+def _about(
+    windows: list[tuple[int, int]], subsets: list[tuple[int, int]], hits: int
+) -> Callable[..., object]:
+    # A channel for each array, all used as often: where a channel lies takes time, too.
+    never = [_core.Cap(windows, subsets, hits, 0) for _ in range(4)]
+    always, zeros = _core.Cap(windows, subsets, hits, 1 << 64), cycle(never[:2])
+    rows = [points for points, _ in windows] + [size for size, _ in subsets]
+    codes = (np.arange(NUMBERS // len(rows))[:, None] * 5 % np.array(rows)).astype(np.uint8)
+    out = always.randomize(codes, None, None, KEY, "codes", None, 1, 0)
+
+    def call(x: NDArray[np.floating]) -> object:
+        channel = {0.0: next(zeros), 1.0: never[2], 0.5: never[3]}.get(float(x[0]), always)
+        return channel.randomize(codes, None, None, KEY, "codes", out, 1, 0)
+
+    return call
 
 
 def _mechanism(mechanism: bitldp.Mechanism, shape: tuple[int, ...]) -> Callable[..., object]:

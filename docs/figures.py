@@ -233,6 +233,7 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                     "PrivUnit on the cube": mean(
                         lambda epsilon: bitldp.HypercubePrivUnit(R, epsilon=epsilon)
                     ),
+                    "joint window": mean(lambda epsilon: bitldp.JointWindow(R, epsilon=epsilon)),
                     "sampled signs, best k": mean(lambda epsilon: bitldp.SampledSigns(R, epsilon=epsilon)),
                     "Duchi by half-cubes": mean(
                         lambda epsilon: bitldp.Duchi(epsilon=epsilon, features=R, spend="cube")

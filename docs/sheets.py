@@ -67,8 +67,9 @@ def _builders() -> Iterator[tuple[str, str, Any]]:
 def _sheet(name: str, takes: str, built: list[Mechanism]) -> dict[str, Any]:
     measure, values = _errors(name, takes, built)
     shown = built[EPSILONS.index(LAW)]
-    guarantee = shown.guarantee
+    guarantee, proof = shown.guarantee, getattr(shown, "certificate", None)
     return {
+        **({} if proof is None else {"proof": str(proof)}),
         "takes": takes,
         "setting": _setting(shown),
         "measure": measure,
@@ -100,6 +101,8 @@ def _errors(name: str, takes: str, built: list[Any]) -> tuple[str, list[float]]:
     if name == "TwoStage":
         even = np.linspace(-1.0, 1.0, built[0].features)[None]
         return "mean variance of a coordinate", [float(each.variance(even).mean()) for each in built]
+    if name == "WorkloadDesign":
+        return "mean variance of an answer", [each.mean_variance() for each in built]
     return _VARIANCE[takes], [each.mean_variance() for each in built]
 
 

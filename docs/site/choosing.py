@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -67,6 +68,7 @@ TASKS = (
         "A row of a table: categories and numbers under one budget.",
         {
             "16, 16 and 3 categories": {"categories": [16, 16, 3]},
+            "16 times yes or no": {"categories": [2] * 16},
             "the same and 2 numbers": {"categories": [16, 16, 3], "features": 2},
         },
         "standard error of each answer from 10,000 people",
@@ -154,8 +156,9 @@ def _table(asked: Asked, links: Mapping[str, str], epsilons: Sequence[float]) ->
     call = ", ".join([repr(asked.task), "epsilon=2.0", *_arguments(next(reversed(asked.sizes.values())))])
     call = call.replace("'", '"')
     return (
-        f"\n## {asked.title} {{#{asked.task}}}\n\n{asked.what} In a cell: the mechanism, {asked.error}, and "
-        f"the bits of a report.\n\n"
+        f"\n## {asked.title} {{#{asked.task}}}\n\n{asked.what} In a cell: the mechanism, {asked.error}, the "
+        f"bits of a report, and how far the variance or loss is proven to be at most above that of every "
+        f"mechanism, where a bound is known.\n\n"
         f'<div class="md-typeset__scrollwrap"><table class="choice"><thead><tr><th></th>{heads}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>\n\n`bitldp.recommend({call})`\n"
     )
@@ -175,13 +178,20 @@ def _row(
 ) -> str:
     cells = []
     for epsilon in epsilons:
-        best = bitldp.recommend(asked.task, epsilon=epsilon, **size).rows[0]  # type: ignore[arg-type]
+        advice = bitldp.recommend(asked.task, epsilon=epsilon, **size)  # type: ignore[arg-type]
+        best = advice.rows[0]
         kind = type(best.mechanism).__name__
         if kind not in shades:
             shades.append(kind)
         bits = "1 bit" if best.bits == 1 else f"{best.bits:,} bits"
         cells.append(
             f'<td class="s{shades.index(kind) % 7}"><a href="{links[kind]}">{kind}</a><br>'
-            f"<small>{asked.say(best.mean)}<br>{bits}</small></td>"
+            f"<small>{asked.say(best.mean)}<br>{bits}{_proven(advice)}</small></td>"
         )
     return f"<tr><th>{name}</th>{''.join(cells)}</tr>"
+
+
+def _proven(advice: bitldp.Recommendation) -> str:
+    """Return how near the least the answer is proven to be, where a bound says it within a third."""
+    said = re.match(r"proven (within [0-9.]+ %)", advice.proof)
+    return f"<br>{said[1]}" if said and float(said[1].split()[1]) < 33.0 else ""

@@ -79,6 +79,8 @@ def _sheet(name: str) -> str:
     measure = sheet["measure"][0].upper() + sheet["measure"][1:]
     lines = [f"- **{measure}.** {said}; a report takes {bits}{setting}."]
     lines += [f"- **Its guarantee at ε 1.** {_guarantee(sheet['guarantee'])}."]
+    if "proof" in sheet:
+        lines.append(f"- **Its bound at ε 1.** {sheet['proof'][0].upper()}{sheet['proof'][1:]}.")
     panels = [_error(name, sheet)] + ([sheet["law"]] if sheet["law"] else [])
     room = getattr(bitldp, name).__module__.split(".")[1]
     reference = f"[All parameters](reference/{room}.md#{_where(name, room)})"

@@ -13,6 +13,7 @@ from bitldp.bits import UER as UER
 from bitldp.bits import BitRand as BitRand
 from bitldp.bits import SymmetricRR as SymmetricRR
 from bitldp.categorical import GRR as GRR
+from bitldp.categorical import LOLOHA as LOLOHA
 from bitldp.categorical import OLH as OLH
 from bitldp.categorical import OUE as OUE
 from bitldp.categorical import RAPPOR as RAPPOR
@@ -24,6 +25,7 @@ from bitldp.categorical import SubsetSelection as SubsetSelection
 from bitldp.categorical import WarnerRR as WarnerRR
 from bitldp.categorical.blocks import SteppedReports as SteppedReports
 from bitldp.channels import Bits as Bits
+from bitldp.channels import Cap as Cap
 from bitldp.channels import Cube as Cube
 from bitldp.channels import Matrix as Matrix
 from bitldp.channels import Mixture as Mixture
@@ -37,6 +39,7 @@ from bitldp.codecs import Grid as Grid
 from bitldp.compression import CLDP as CLDP
 from bitldp.compression import MVU as MVU
 from bitldp.compression import BallGaussian as BallGaussian
+from bitldp.compression import BallWindow as BallWindow
 from bitldp.compression import BitwiseRR as BitwiseRR
 from bitldp.compression import CrossPolytope as CrossPolytope
 from bitldp.compression import GeneralizedRR as GeneralizedRR
@@ -71,9 +74,11 @@ from bitldp.numeric import Piecewise as Piecewise
 from bitldp.numeric import PiecewiseSub as PiecewiseSub
 from bitldp.numeric import SampledReports as SampledReports
 from bitldp.numeric import ThreeOutputs as ThreeOutputs
+from bitldp.ordered import HDG as HDG
 from bitldp.ordered import HeavyHitters as HeavyHitters
 from bitldp.ordered import Hierarchy as Hierarchy
 from bitldp.ordered import SquareWave as SquareWave
+from bitldp.ordered import WorkloadDesign as WorkloadDesign
 from bitldp.points import BRR as BRR
 from bitldp.points import LSRR as LSRR
 from bitldp.points import Exponential as Exponential
@@ -85,8 +90,13 @@ from bitldp.recommend import Recommendation as Recommendation
 from bitldp.recommend import recommend as recommend
 from bitldp.record import CategoricalRecord as CategoricalRecord
 from bitldp.record import HypercubePrivUnit as HypercubePrivUnit
+from bitldp.record import ItemSet as ItemSet
+from bitldp.record import JointWindow as JointWindow
+from bitldp.record import KeyValue as KeyValue
 from bitldp.record import MixedRecord as MixedRecord
+from bitldp.record import RecordCap as RecordCap
 from bitldp.record import SampledSigns as SampledSigns
+from bitldp.record.key_value import KeyValueEstimates as KeyValueEstimates
 from bitldp.release.rotated import RotatedReports as RotatedReports
 from bitldp.selection import EXP as EXP
 from bitldp.selection import PE as PE

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 __all__ = [
     "CHUNK",
     "Bits",
+    "Cap",
     "Cube",
     "Design",
     "FixedPoint",
@@ -271,6 +272,8 @@ class Rotation:
     ) -> Rotation: ...
     @property
     def features(self) -> int: ...
+    @property
+    def blocks(self) -> int: ...
     @property
     def dimensions(self) -> int: ...
     def rotate(
@@ -571,6 +574,54 @@ class KeyedRandomness:
     def taken(self, records: NDArray[np.int64], column: int) -> KeyedRandomness: ...
     def words(self, count: int, stream: int, threads: int | None = None) -> NDArray[np.uint64]: ...
     def __len__(self) -> int: ...
+
+@final
+class Cap:
+    def __new__(
+        cls,
+        windows: Sequence[tuple[int, int]],
+        subsets: Sequence[tuple[int, int]],
+        hits: int,
+        high: int,
+        mute: bool = False,
+    ) -> Cap: ...
+    @property
+    def windows(self) -> list[tuple[int, int]]: ...
+    @property
+    def subsets(self) -> list[tuple[int, int]]: ...
+    @property
+    def hits(self) -> int: ...
+    @property
+    def high(self) -> int: ...
+    @property
+    def share(self) -> tuple[int, int]: ...
+    @property
+    def values(self) -> int: ...
+    @property
+    def codes(self) -> int: ...
+    @property
+    def report_bits(self) -> int: ...
+    @property
+    def chunk(self) -> int: ...
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def mute(self) -> bool: ...
+    def randomize(
+        self,
+        x: ArrayLike,
+        grid: Grid | None,
+        letters: NDArray[np.float64] | None,
+        key: bytes | KeyedRandomness | None,
+        output: str,
+        out: NDArray[Any] | None,
+        threads: int | None,
+        first_chunk: int,
+        /,
+    ) -> NDArray[Any]: ...
+    def __getnewargs__(
+        self,
+    ) -> tuple[list[tuple[int, int]], list[tuple[int, int]], int, int, bool]: ...
 
 @final
 class Cube:

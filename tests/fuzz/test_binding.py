@@ -61,6 +61,9 @@ def channels() -> dict[str, Called]:
         "cube": Called(_core.Cube(8, 5, 4, 1 << 63), [None, two, nine], [None, (0.0, 1.0), 3], 256, (4, 8)),
         "unary": Called(_core.Unary(9, 0.5, 0.2), [], [], 512),
         "select": Called(select, [], [], 8, (4, 8), "f4 f8"),
+        "cap": Called(
+            _core.Cap([(9, 1)] * 4, [], 0, 1 << 62), [None, nine, two], [None, np.arange(11.0)], 11, (4, 4)
+        ),
         "subset": Called(_core.Subset(9, 3, 0.6), [], [], 512),
         "design": Called(_core.Design.translates(9, 3, 0.6, np.arange(9, dtype=np.uint32)), [], [], 9),
     }
@@ -110,7 +113,13 @@ def calls(draw: st.DrawFn, names: list[str]) -> Drawn:
 CHANNELS = channels()
 CODES, STRINGS = ["codes", "packed"], ["codes", "bits", "packed"]
 FORMS = {name: [*CODES, "values"] if called.letters else CODES for name, called in CHANNELS.items()}
-FORMS |= {"bits": STRINGS, "cube": STRINGS, "unary": ["bits", "packed"], "subset": ["bits", "packed"]}
+FORMS |= {
+    "bits": STRINGS,
+    "cap": [*STRINGS, "values"],
+    "cube": STRINGS,
+    "unary": ["bits", "packed"],
+    "subset": ["bits", "packed"],
+}
 OUT: list[str] = ["none", "none", "fits", "fits", "wide", "short", "strided", "read-only", "x", "list"]
 
 
@@ -235,6 +244,7 @@ def test_constructors_answer_or_refuse() -> None:
     fitting: list[tuple[Callable[..., Any], list[Any]]] = [
         (_core.Bits, [[[0.7] * 4], [[0.2] * 4], 8]),
         (_core.Bits, [[[0.7]] * 2, [[0.2]] * 2, 2, [0, 1]]),
+        (_core.Cap, [[(9, 1)], [(4, 1), (5, 2)], 1, 1 << 63, False]),
         (_core.Cube, [8, 5, 4, 1 << 63, False]),
         (_core.Matrix, [half]),
         (_core.Matrix.from_weights, [[[1 << 63, 1 << 63]]]),

@@ -9,7 +9,7 @@ from typing import Any
 
 import bitldp
 import numpy as np
-from bitldp.compression import CLDP, BallGaussian, LaplaceBall, Skellam
+from bitldp.compression import CLDP, BallGaussian, BallWindow, LaplaceBall, Skellam
 from bitldp.selection import Compressed
 
 
@@ -63,6 +63,7 @@ CASES = [
     Case("BlockDesign", lambda: bitldp.BlockDesign(90, epsilon=2.0), _codes(90), ("codes", "packed")),
     Case("BlockDesign-steps", lambda: bitldp.BlockDesign(37, epsilon=1.0), _codes(37), ("codes", "packed")),
     Case("OLH", lambda: bitldp.OLH(37, epsilon=2.0), _codes(37), ("codes", "packed")),
+    Case("LOLOHA", lambda: bitldp.LOLOHA(37, epsilon=3.0, first=2.0), _codes(37), ("codes", "packed")),
     Case(
         "HadamardResponse", lambda: bitldp.HadamardResponse(37, epsilon=2.0), _codes(37), ("codes", "packed")
     ),
@@ -70,6 +71,13 @@ CASES = [
     Case("GRR-3", lambda: bitldp.GRR(300, epsilon=6.0, features=3), _codes(300, 3), ("codes", "packed")),
     Case("LabelRR", lambda: bitldp.LabelRR(5, epsilon=1.0), _codes(5), ("codes", "packed")),
     Case("WarnerRR", lambda: bitldp.WarnerRR(epsilon=0.7), _codes(2), ("codes", "packed")),
+    # its design is shipped
+    Case(
+        "WorkloadDesign",
+        lambda: bitldp.WorkloadDesign("ranges", categories=8, epsilon=2.0),
+        _codes(8),
+        _CODES,
+    ),
     Case("BRR", lambda: bitldp.BRR(40, epsilon=1.5), _codes(40), ("codes", "values", "packed")),
     Case(
         "BRR-interval",
@@ -127,6 +135,8 @@ FAMILIES = [
     Case("Gaussian", lambda: bitldp.Gaussian(epsilon=1.5, delta=1e-6), _floats(1, 0.5), _VALUES),
     Case("LabelLaplace", lambda: bitldp.LabelLaplace(4, epsilon=2.0), _codes(4), _VALUES),
     Case("HypercubePrivUnit", lambda: bitldp.HypercubePrivUnit(6, epsilon=2.0), _floats(6, 0.5), _VALUES),
+    Case("JointWindow", lambda: bitldp.JointWindow(3, epsilon=4.0), _floats(3, 0.5), _VALUES),
+    Case("JointWindow-drawn", lambda: bitldp.JointWindow(5, epsilon=3.0, k=2), _floats(5, 0.5), _VALUES),
     Case("SampledSigns", lambda: bitldp.SampledSigns(6, epsilon=3.0, k=3), _floats(6, 0.5), _VALUES),
     Case(
         "CategoricalRecord",
@@ -137,6 +147,13 @@ FAMILIES = [
     Case(
         "CategoricalRecord-split",
         lambda: bitldp.CategoricalRecord((4, 4, 9), epsilon=3.0, spend="split", oracle="GRR"),
+        _codes(4, 3),
+        _CODES,
+    ),
+    Case("RecordCap", lambda: bitldp.RecordCap((4, 4, 9), epsilon=5.0, m=2), _codes(4, 3), _CODES),
+    Case(
+        "RecordCap-all",
+        lambda: bitldp.RecordCap((4, 5, 4), epsilon=3.0, m=3, hits=2, subset=(1, 2, 1)),
         _codes(4, 3),
         _CODES,
     ),
@@ -157,6 +174,7 @@ FAMILIES = [
         _VALUES,
     ),
     Case("CLDP", lambda: CLDP(6, epsilon=2.0), _floats(6, 0.1), _CODES),
+    Case("BallWindow", lambda: BallWindow(2, epsilon=4.0), _floats(2, 0.1), _VALUES),
     Case("LaplaceBall", lambda: LaplaceBall(6, epsilon=2.0), _floats(6, 0.1), _VALUES),
     Case("BallGaussian", lambda: BallGaussian(6, epsilon=2.0, delta=1e-6), _floats(6, 0.1), _VALUES),
     Case(
@@ -191,7 +209,7 @@ FAMILIES = [
     Case("LSRR", lambda: bitldp.LSRR(8, epsilon=2.0), _codes(8), _VALUES),
 ]
 
-# Those whose reports are several arrays, public coins among them.
+# Those whose reports are several arrays, public coins among them; and records that are sets.
 ORDERED = [
     Case("Hierarchy", lambda: bitldp.Hierarchy(100, epsilon=2.0), _codes(100), _CODES),
     Case("HeavyHitters", lambda: bitldp.HeavyHitters(epsilon=2.0, bits=30), _codes(1 << 30), _CODES),
@@ -201,6 +219,10 @@ ORDERED = [
         _codes(37),
         _CODES,
     ),
+    Case("HDG", lambda: bitldp.HDG((16, 40), epsilon=2.0, cells=(8, 4)), _codes(16, 2), _CODES),
+    Case("ItemSet", lambda: bitldp.ItemSet(9, epsilon=2.0, padding=3), _codes(2, 9), _CODES),
+    Case("ItemSet-blocks", lambda: bitldp.ItemSet(120, epsilon=1.0, padding=3), _codes(2, 120), _CODES),
+    Case("KeyValue", lambda: bitldp.KeyValue(5, epsilon=2.0, padding=2), _floats(5, 0.5), _CODES),
 ]
 
 # Of numbers and categories: records of two arrays, and estimates of both.

@@ -76,6 +76,22 @@ class SteepCodebook(bitldp.RandomCodebook):
         return RotatedReports(numbers, channel.randomize(projected, key(rng), output, None, None, 0))
 
 
+class NumbersApart(bitldp.JointWindow):
+    """Every number of a record is near or anywhere by itself, each at the whole budget."""
+
+    def randomize(self, x, **options):
+        one = bitldp.JointWindow(1, epsilon=self.epsilon, levels=self.levels, reach=self.reach)
+        return one.randomize(np.asarray(x).reshape(-1), **options).reshape(-1, self.features)
+
+
+class SteepCap(bitldp.RecordCap):
+    """Lists of enough hits are more likely than was said."""
+
+    def randomize(self, x, **options):
+        steep = {**self.parameters, "epsilon": 1.5 * self.epsilon}
+        return bitldp.RecordCap(**steep).randomize(x, **options)
+
+
 class LastSignUnprotected(bitldp.SampledSigns):
     """The lowest bit of the symbol is the true sign."""
 

@@ -211,7 +211,7 @@ def test_types_and_gaps_are_proven(tmp_path: Path) -> None:
     assert any("weight, weight_present, city, survey" in each.sentence for each in findings)
 
 
-NOT_SHARED = {"BitRand", "HypercubePrivUnit", "SampledSigns"}  # a label, or several columns
+NOT_SHARED = {"BitRand", "HypercubePrivUnit", "JointWindow", "SampledSigns"}  # a label, or several columns
 
 
 @pytest.mark.slow
@@ -601,6 +601,13 @@ OTHER_PLANS = {
     "tables": [
         Column(bitldp.FRR(2, bits=6, integer_bits=3, epsilon=3.0), ["height", "weight"], output="values"),
         Column(bitldp.MVU(epsilon=2.0, interval=(0.0, 100.0)), "age", output="codes"),
+    ],
+    "caps": [
+        Column(
+            bitldp.RecordCap([3, 2], epsilon=2.0, m=1, subset=1),
+            ["city", "survey"],
+            categories=[["Paris", "Rome", "Oslo"], ["a", "b"]],
+        ),
     ],
     "records": [
         Column(

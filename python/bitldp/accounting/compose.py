@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +28,7 @@ Method = Literal["basic", "renyi", "pld"]
 _UP = 1.0 + 2.0**-40  # more than the rounding of the conversions
 _CONCENTRATED = 1e9  # the largest rho that is looked at
 _HALVINGS = 100  # of the search for a concentration: more mean that there is none
+_MIDDLE = 24  # of the orders: that of 2
 _ROUNDING = 1e-12  # delta that is set aside for the rounding of convolutions
 
 
@@ -236,15 +238,29 @@ def from_renyi(curve: ArrayLike, orders: ArrayLike, delta: float) -> float:
 def searched(curve: Callable[[NDArray[np.float64]], NDArray[np.float64]], delta: float) -> float:
     """Return the epsilon at a delta that a Rényi curve converts to, rounded up, without looking at all of it.
 
-    Every fourth of `ORDERS` is looked at, then those around the best: any order gives a bound.
+    `ORDERS` are walked downhill, by fours and then one by one, from where a curve through the first order
+    that is looked at, rising in proportion, would convert best. Any order gives a bound.
     """
     orders = np.array(ORDERS)
-    every = np.arange(0, len(orders), 4)
-    coarse = curve(orders[every])
-    each = [from_renyi([value], [order], delta) for value, order in zip(coarse, orders[every], strict=True)]
-    best = int(every[int(np.argmin(each))])
-    near = orders[max(best - 3, 0) : best + 4]
-    return min(*each, from_renyi(curve(near), near, delta))
+
+    @cache
+    def bound(index: int) -> float:
+        if not 0 <= index < len(orders):
+            return math.inf
+        order = orders[index : index + 1]
+        return from_renyi(curve(order), order, delta)
+
+    start = _MIDDLE
+    slope = float(curve(orders[start : start + 1])[0]) / float(orders[start])
+    if slope > 0.0 and math.isfinite(slope):
+        start = int(np.argmin(slope * orders - math.log(delta) / (orders - 1.0))) // 4 * 4
+    if not math.isfinite(bound(start)):  # no way leads down
+        start = min(range(0, len(orders), 4), key=bound)
+    for step in (4, 1):
+        for way in (-step, step):
+            while bound(start + way) < bound(start):
+                start += way
+    return bound(start)
 
 
 def concentration(epsilon: float, delta: float) -> float:

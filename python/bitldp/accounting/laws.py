@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bitldp._core import Bits, Cube, Design, Matrix, Mixture, Select, Shift, Subset, Unary, Window
+from bitldp._core import Bits, Cap, Cube, Design, Matrix, Mixture, Select, Shift, Subset, Unary, Window
 from bitldp.accounting.loss_table import LossTable, Normal, of_weights, promised, two_rows
+from bitldp.channels.caps import least_common
 from bitldp.channels.noise import is_log_concave
 from bitldp.privacy import ONE, Guarantee
 
@@ -79,10 +81,11 @@ def _(release: Matrix) -> list[Tables]:
     return [Tables((of_weights(release.weights(), release.epsilon),), 1)]
 
 
+@parts.register(Cap)
 @parts.register(Design)
 @parts.register(Subset)
 @parts.register(Window)
-def _(release: Design | Subset | Window) -> list[Tables]:
+def _(release: Cap | Design | Subset | Window) -> list[Tables]:
     table = two_rows(*overlap(release).rows())
     return [Tables((LossTable(table.rows, min(table.epsilon, release.epsilon)),), 1)]
 
@@ -128,6 +131,18 @@ def _(release: Cube) -> list[Tables]:
     near, far = release.sizes()
     high, own = Fraction(release.high, ONE), min(near, far)
     inside, outside = own * high / near, own * (1 - high) / far
+    rest = 1 - inside - outside
+    table = two_rows([inside, outside, rest], [outside, inside, rest])
+    return [Tables((LossTable(table.rows, min(table.epsilon, release.epsilon)),), 1)]
+
+
+@parts.register
+def _(release: Cap) -> list[Tables]:
+    # As with windows: records whose likely reports have least in common are told apart best.
+    near, both = Fraction(*release.share), least_common(release)
+    high = Fraction(release.high, ONE)
+    own = near - (max(Fraction(0), 2 * near - 1) if both is None else both)
+    inside, outside = own * (1 - high + high / near), own * (1 - high)
     rest = 1 - inside - outside
     table = two_rows([inside, outside, rest], [outside, inside, rest])
     return [Tables((LossTable(table.rows, min(table.epsilon, release.epsilon)),), 1)]
@@ -188,7 +203,7 @@ class Overlap(NamedTuple):
     cells: int
     width: int
     shared: Fraction
-    high: int
+    high: int | Fraction
 
     def rows(self) -> tuple[list[Fraction], list[Fraction]]:
         """Return the laws of the two inputs whose blocks have least in common.
@@ -205,8 +220,14 @@ class Overlap(NamedTuple):
 
 @singledispatch
 def overlap(channel: Any) -> Overlap:
-    """Return the blocks of a channel that has some, and what they share: `Window`, `Design` or `Subset`."""
-    raise TypeError(f"channel: must be a Window, Design or Subset, not {type(channel).__name__}")
+    """Return the blocks of a channel that has some, and what they share.
+
+    Raises
+    ------
+    TypeError
+        For another channel than a `Cap`, `Design`, `Subset` or `Window`.
+    """
+    raise TypeError(f"channel: must be a Cap, Design, Subset or Window, not {type(channel).__name__}")
 
 
 @overlap.register
@@ -239,6 +260,22 @@ def _(channel: Design) -> Overlap:
         others = np.abs(np.fft.rfft(inside)) ** 2
         shared = Fraction(int(np.rint(np.fft.irfft(others, cells)[1:]).min()))
     return Overlap(cells, width, shared, channel.high)
+
+
+@overlap.register
+def _(channel: Cap) -> Overlap:
+    """Return the reports near a record as a block of all reports, in units of one over all.
+
+    Windows at both ends share the least; of lists of subsets, two sets of a share t share 2 t - 1 at least.
+    """
+    share = Fraction(*channel.share)
+    width, cells = share.numerator, share.denominator
+    shared = max(Fraction(0), 2 * share - 1)
+    if not channel.subsets:
+        both = ((max(0, 2 * b + 2 - points), points + 2 * b) for points, b in channel.windows)
+        shared = math.prod((Fraction(*each) for each in both), start=Fraction(1))
+    high = channel.high * (1 - share) + ONE * share  # of any report near the record, by chance or not
+    return Overlap(cells, width, shared * cells, high)
 
 
 def _least_overlap(channel: Window) -> int:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp._core import Design, Matrix, Shift, Subset, Unary, Window
+from bitldp._core import Cap, Design, Matrix, Shift, Subset, Unary, Window
 from bitldp.amplification.binary import Binary
 from bitldp.amplification.blankets import blanketed, pairs
 from bitldp.amplification.datasets import Datasets
@@ -165,14 +165,14 @@ class _Report(NamedTuple):
 
 
 _TABLES = (Matrix, Shift, Window)  # laws that all data sets of are looked at, and whose codes may be added up
-_KINDS = (*_TABLES, Design, Subset, Unary)
+_KINDS = (*_TABLES, Cap, Design, Subset, Unary)
 
 
 def _law(mechanism: Any, added: bool) -> _Report:
     """Return the law of one report, of which codes are added up or counted."""
     report = _stated(mechanism)
     if not isinstance(report.channel, _TABLES if added else _KINDS):
-        kinds = "Matrix, Shift or Window" if added else "Matrix, Shift, Window, Design, Subset or Unary"
+        kinds = "Matrix, Shift or Window" if added else "Matrix, Shift, Window, Cap, Design, Subset or Unary"
         raise TypeError(f"mechanism: its law must be one {kinds}, not {type(mechanism).__name__}")
     if report.public and (added or isinstance(report.channel, (Matrix, Shift))):
         raise TypeError(
@@ -185,7 +185,7 @@ def _law(mechanism: Any, added: bool) -> _Report:
 def _stated(mechanism: Any) -> _Report:
     if isinstance(mechanism, _KINDS):
         return _Report(mechanism, False)
-    if getattr(mechanism, "columns", 1) != 1:
+    if getattr(mechanism, "columns", 1) != 1 and not isinstance(getattr(mechanism, "channel", None), Cap):
         raise ValueError("mechanism: must report one number or category, not several columns")
     if not isinstance(mechanism, Mechanism):
         raise TypeError(f"mechanism: must be a mechanism or a channel, not {type(mechanism).__name__}")

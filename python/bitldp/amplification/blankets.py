@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp._core import Design, Matrix, Shift, Subset, Unary, Window
+from bitldp._core import Cap, Design, Matrix, Shift, Subset, Unary, Window
 from bitldp.accounting.laws import Overlap, overlap
 from bitldp.amplification.sums import UP, WIDTH, Sum
 from bitldp.privacy import ONE
@@ -76,10 +76,11 @@ def _(channel: Matrix | Shift) -> list[Pair]:
     return of_rows(channel.probabilities())
 
 
+@pairs.register(Cap)
 @pairs.register(Design)
 @pairs.register(Subset)
 @pairs.register(Window)
-def _(channel: Design | Subset | Window) -> list[Pair]:
+def _(channel: Cap | Design | Subset | Window) -> list[Pair]:
     return [of_blocks(overlap(channel))]
 
 

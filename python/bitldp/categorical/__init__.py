@@ -5,6 +5,7 @@ from __future__ import annotations
 from bitldp.categorical.blocks import BlockDesign
 from bitldp.categorical.hadamard import HadamardResponse
 from bitldp.categorical.hashing import OLH
+from bitldp.categorical.loloha import LOLOHA
 from bitldp.categorical.rappor import RAPPOR
 from bitldp.categorical.responses import GRR, LabelRR, WarnerRR
 from bitldp.categorical.subset import SubsetSelection
@@ -12,6 +13,7 @@ from bitldp.categorical.unary import OUE, SUE
 
 __all__ = [
     "GRR",
+    "LOLOHA",
     "OLH",
     "OUE",
     "RAPPOR",

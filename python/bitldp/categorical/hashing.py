@@ -98,24 +98,40 @@ class OLH(Supported):
     _prime: int = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
-        count, epsilon = self._name(self.categories), self.epsilon
-        if count > _MOST:  # labels, of which there may be more
-            raise ValueError(f"categories: must be at most {_MOST}, got {count}")
-        prime = next(n for n in range(max(3, count | 1), 2 * count + 2, 2) if is_prime(n))
+        epsilon, count = self.epsilon, self._hashing(self.categories)
         g = max(2, min(count, round(math.exp(min(epsilon, 60.0))) + 1))
         release = window(g, 1, epsilon)
         exact = release.epsilon
-        bounds = [-(-y * prime // g) for y in range(g + 1)]
-        pairs = sum((end - start) * (end - start - 1) for start, end in pairwise(bounds))
-        alike = Fraction(pairs, prime * (prime - 1))
-        p = Fraction(release.channel.high, ONE)
-        q = p * alike + (1 - p) * (1 - alike) / (g - 1)
         self._set(
             _release=release,
-            _prime=prime,
-            _law=(float(p), float(q), float(p * alike)),
+            _law=self._chances(Fraction(release.channel.high, ONE), g),
             _guarantee=Guarantee.judge(epsilon, (exact, exact, exact)),
         )
+
+    def _hashing(self, given: Any) -> int:
+        """Keep the categories and the prime of their functions; return how many categories there are."""
+        count = self._name(given)
+        if count > _MOST:  # labels, of which there may be more
+            raise ValueError(f"categories: must be at most {_MOST}, got {count}")
+        prime = next(n for n in range(max(3, count | 1), 2 * count + 2, 2) if is_prime(n))
+        self._set(_prime=prime)
+        return count
+
+    def _chances(self, p: Fraction, g: int) -> tuple[float, float, float]:
+        """Return the chances that a report counts for the true category, for another, and for both.
+
+        Parameters
+        ----------
+        p : Fraction
+            Chance that the true hashed value is reported.
+        g : int
+            Values of a function.
+        """
+        bounds = [-(-y * self._prime // g) for y in range(g + 1)]
+        pairs = sum((end - start) * (end - start - 1) for start, end in pairwise(bounds))
+        alike = Fraction(pairs, self._prime * (self._prime - 1))
+        q = p * alike + (1 - p) * (1 - alike) / (g - 1)
+        return float(p), float(q), float(p * alike)
 
     @property
     def channel(self) -> Window:

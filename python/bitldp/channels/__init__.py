@@ -10,11 +10,12 @@ Each holds its law as integers over 2**64 and computes its exact epsilon from th
 - `Mixture`: a window or a matrix, by a random bit that does not depend on the input;
 - `Select`: one coordinate of a vector, by the rank of its magnitude, or of its value with either sign; its
   integers are over their sum;
-- `Cube`: whole records of signs, near the input in many places or in few.
+- `Cube`: whole records of signs, near the input in many places or in few;
+- `Cap`: whole records of numbers and categories, uniform about the input or uniform on everything.
 """
 
 from __future__ import annotations
 
-from bitldp._core import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
+from bitldp._core import Bits, Cap, Cube, Matrix, Mixture, Select, Shift, Unary, Window
 
-__all__ = ["Bits", "Cube", "Matrix", "Mixture", "Select", "Shift", "Unary", "Window"]
+__all__ = ["Bits", "Cap", "Cube", "Matrix", "Mixture", "Select", "Shift", "Unary", "Window"]

@@ -53,6 +53,10 @@ COMMANDS = {
         "bitldp.cli.explain:explain",
         "Show what a setting guarantees and how far off its reports are, without any data.",
     ),
+    "recommend": (
+        "bitldp.cli.recommend:recommend",
+        "Compare the mechanisms that fit a task at one exact epsilon; no data is needed.",
+    ),
     "audit": (
         "bitldp.cli.audit:audit",
         "Draw reports, bound epsilon from below, and compare with the exact one; no data is needed.",

@@ -15,6 +15,7 @@ from bitldp.compression.ball.laplace import LaplaceBall
 from bitldp.compression.ball.random_codebook import RandomCodebook
 from bitldp.compression.ball.signsgd import SignSGD
 from bitldp.compression.ball.vector_mvu import VectorMVU
+from bitldp.compression.ball.window import BallWindow
 from bitldp.compression.mvu import MVU, MetricMVU
 from bitldp.compression.response import BitwiseRR, GeneralizedRR, best_bits
 
@@ -22,6 +23,7 @@ __all__ = [
     "CLDP",
     "MVU",
     "BallGaussian",
+    "BallWindow",
     "BitwiseRR",
     "CrossPolytope",
     "GeneralizedRR",

@@ -19,6 +19,9 @@ from bitldp.release.sampled import SampledReports
 __all__ = ["MeanAccumulator", "SampledMeanAccumulator", "checked_pairs"]
 
 
+Pairs = tuple[NDArray[Any], NDArray[Any]]
+"""Coordinates and codes of sampled reports, of the same shape."""
+
 Summed = tuple[int, NDArray[np.float64], NDArray[np.float64]]
 """Number of records, their mean, and the sum of their squared deviations."""
 
@@ -82,9 +85,9 @@ class MeanAccumulator(BatchAccumulator):
         self._summed: Summed = (0, np.zeros(features), np.zeros(features))  # reports added as letters
         self._statistic = statistic
         self._counted = 0
-        self._counts: NDArray[Any] = np.zeros(() if statistic is None else statistic.shape, np.int64)
-        if statistic is not None:
-            self._counts = self._counts.astype(statistic.dtype)
+        self._counts: NDArray[Any] = np.zeros(
+            (), np.int64
+        )  # of the statistic's shape as soon as there are any
 
     @property
     def mean(self) -> NDArray[np.float64]:
@@ -218,9 +221,8 @@ class MeanAccumulator(BatchAccumulator):
             raise ValueError("text: the number of counted reports is damaged")
         self._summed = (n - counted, *saved.moments(state, len(self._summed[1]), n - counted))
         if counted and self._statistic is not None:
-            self._counts = saved.integers(state.get("counts"), self._counts.shape).astype(
-                self._statistic.dtype
-            )
+            shape = self._statistic.shape
+            self._counts = saved.integers(state.get("counts"), shape).astype(self._statistic.dtype)
         self.n, self._counted = n, counted
 
 
@@ -274,6 +276,36 @@ def mean_of(
     return Estimate(mean, np.sqrt(variance / n), n, limits=limits)
 
 
+class _Apart:
+    """Coordinates and codes of reports one after the other, in arrays that double as they fill up."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._both = np.zeros((2, 0), np.uint32)
+
+    @property
+    def pairs(self) -> Pairs:
+        """The coordinates, and the codes, shape (size,) each."""
+        return self._both[0, : self.size], self._both[1, : self.size]
+
+    def add(self, pairs: Pairs) -> None:
+        """Add reports."""
+        size = self.size + pairs[0].size
+        if size > self._both.shape[1]:
+            both = np.empty((2, max(64, 2 * size)), np.uint32)
+            both[:, : self.size] = self._both[:, : self.size]
+            self._both = both
+        for own, part in zip(self._both, pairs, strict=True):
+            own[self.size : size] = part.ravel()
+        self.size = size
+
+    def kept(self) -> _Apart:
+        """Return one of the same contents, which what is added here does not change."""
+        result = _Apart()
+        result.size, result._both = self.size, self._both.copy()
+        return result
+
+
 class SampledMeanAccumulator(MeanAccumulator):
     """Mean and variance of sampled coordinates; the others count as the middle.
 
@@ -291,6 +323,11 @@ class SampledMeanAccumulator(MeanAccumulator):
         Checks reports and returns them with shape (n, k).
     codes : bool
         Whether codes are counted where sums would do for the mean.
+
+    Notes
+    -----
+    Reports are kept as they are while they name fewer coordinates than a record has, and counted together
+    then: a report costs what its own coordinates do, and no more memory is taken than for the counts.
     """
 
     def __init__(
@@ -312,12 +349,78 @@ class SampledMeanAccumulator(MeanAccumulator):
         self._middle = middle
         self._deviations = deviations
         self._check = check
+        self._by_code = codes
+        self._apart = _Apart()  # reports that are not yet in the counts
 
     def _shaped(self, reports: Any, output: str, records: int | None) -> tuple[int, Any]:
         if records is not None:
             reports = unpacked(self.mechanism, reports, records)
         indices, codes = self._check(reports)
         return len(codes), (countable("reports.indices", indices), countable("reports.codes", codes))
+
+    def _count(self, reports: Any, output: str, records: int | None, threads: int | None) -> bool:
+        n, pairs = self._shaped(reports, output, records)
+        saved.together("reports", self.n, n)
+        self._keep(pairs)
+        self._counted += n
+        self.n += n
+        return True
+
+    def _keep(self, pairs: Pairs) -> None:
+        """Keep counted reports apart, or add all of them up where they name many coordinates."""
+        features = len(self._summed[1])
+        if self._apart.size + pairs[0].size < features:
+            self._apart.add(pairs)
+            return
+        self._settle()
+        if pairs[0].size < features:
+            self._apart.add(pairs)
+        else:
+            self._add_counts(pairs)
+
+    def _settle(self) -> None:
+        """Add the reports that are kept apart to the counts."""
+        if self._apart.size:
+            self._add_counts(self._apart.pairs)
+            self._apart = _Apart()
+
+    def _add_counts(self, pairs: Pairs) -> None:
+        assert self._statistic is not None  # where reports are counted
+        counts = self._statistic.count(pairs, "codes", None, None)
+        self._counts = self._counts + counts.astype(self._statistic.dtype, copy=False)
+
+    def _moments(self) -> Summed:
+        if not self._apart.size or self._counts.ndim:
+            self._settle()
+            return super()._moments()
+        # Of the coordinates that were named, by the same arithmetic; all others are in the middle.
+        indices, codes = self._apart.pairs
+        named, places = np.unique(indices, return_inverse=True)
+        few = SampledCounts(len(named), self._middle, self._deviations, codes=self._by_code)
+        counts = few.count((places.astype(np.uint32), codes), "codes", None, None)
+        _, mean, m2 = self._summed
+        mean, m2 = np.full_like(mean, self._middle), np.zeros_like(m2)
+        mean[named], m2[named] = few.moments(counts.astype(few.dtype, copy=False), self._counted)
+        return together(self._summed, (self._counted, mean, m2))
+
+    def kept(self) -> Any:
+        """Return the contents, for `restore`."""
+        return super().kept(), self._apart.kept()
+
+    def restore(self, kept: Any) -> None:
+        """Take back contents that `kept` returned: what was added since is forgotten."""
+        before, self._apart = kept
+        super().restore(before)
+
+    def merge(self, other: MeanAccumulator) -> None:
+        """Add the contents of another accumulator of the same mechanism; see `MeanAccumulator.merge`."""
+        super().merge(other)
+        if isinstance(other, SampledMeanAccumulator) and other._apart.size:
+            self._keep(other._apart.pairs)
+
+    def _state(self) -> dict[str, Any]:
+        self._settle()
+        return super()._state()
 
     def dense(self, reports: ArrayLike) -> NDArray[np.float64]:
         """Return the letters of all coordinates, shape (n, features)."""

@@ -209,7 +209,7 @@ class Mechanism(metaclass=_Hinting):
         return (type(self), *(frozen(value) for value in self.parameters.values()))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mechanism) and self._identity() == other._identity()
+        return self is other or (isinstance(other, Mechanism) and self._identity() == other._identity())
 
     def __hash__(self) -> int:
         return hash(self._identity())

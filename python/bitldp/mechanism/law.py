@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitldp.base import checks
+from bitldp.privacy import ONE
 
 INPUTS = 32
 """Inputs that are compared with each other where there are more."""
@@ -198,6 +200,44 @@ def of_rows(
 
     worst = worst_pair(table[:, 0]) if all(single) else (0, 1)
     return Experiment(inputs, names, [Block(table, describe)], [worst], {"output": "codes"})
+
+
+def of_neighbourhoods(
+    inputs: Sequence[Any],
+    names: Sequence[str],
+    sizes: tuple[int, int, int],
+    high: int,
+    read: Callable[..., Any],
+) -> Experiment:
+    """Return the experiment of two records of a law that is uniform near a record, or uniform anywhere.
+
+    Parameters
+    ----------
+    inputs, names
+        As of `Experiment`.
+    sizes : tuple of int
+        Reports near a record, near both records, and all.
+    high : int
+        Chance of a report that is drawn near the record, over 2**64.
+    read : callable
+        Tells of reports whether each is near the first record, and whether near the second.
+    """
+    near, both, every = sizes
+    counts = np.array([near - both, near - both, both, every - 2 * near + both], object)
+    inside = np.array([[near - both, 0, both, 0], [0, near - both, both, 0]], object)
+    share = Fraction(high, ONE)
+    law = share * inside / Fraction(near) + (1 - share) * counts / Fraction(every)
+    where = ("the first record alone", "the second record alone", "both records", "neither record")
+
+    def describe(_: int, value: int) -> str:
+        return f"the report is near {where[value]}"
+
+    def symbols(reports: Any) -> NDArray[np.intp]:
+        first, second = read(reports)
+        return np.where(first, np.where(second, 2, 0), np.where(second, 1, 3))[:, None]
+
+    block = Block(law.astype(np.float64)[:, None], describe)
+    return Experiment(inputs, names, [block], [(0, 1)], {"output": "codes"}, read=symbols)
 
 
 def _named(value: Any, features: int) -> str:

@@ -135,13 +135,18 @@ class Means(ArrayOrPair):
     def _report_parts(self) -> tuple[Part, ...]:
         """(columns, bits) of a report: a code a feature; of sampled features, their indices first."""
         code = self._release.bits
-        if self.k is None:
+        if self._drawn is None:
             return ((self.features, code),)
-        return ((self.k, index_bits(self.features)), (self.k, code))
+        return ((self._drawn, index_bits(self.features)), (self._drawn, code))
 
     def _join(self, parts: Sequence[NDArray[Any]]) -> Any:
         """Return reports, as `decode` takes them, of the arrays of their parts."""
-        return parts[0] if self.k is None else SampledReports(*parts)
+        return parts[0] if self._drawn is None else SampledReports(*parts)
+
+    @property
+    def _drawn(self) -> int | None:
+        """Coordinates of a record that are drawn, and named in its report; None where all are released."""
+        return self.k
 
     @property
     def _whole(self) -> bool:
@@ -160,17 +165,17 @@ class Means(ArrayOrPair):
 
     @property
     def _streams(self) -> int:
-        return self._release.streams + (self.k is not None)
+        return self._release.streams + (self._drawn is not None)
 
     @property
     def _bound(self) -> bool:
-        plain = type(self)._perturb is Means._perturb and self.k is None
+        plain = type(self)._perturb is Means._perturb and self._drawn is None
         return not (plain and self._release.straight)
 
     def _symbols(self) -> tuple[Symbols, ...]:
         """Return the channels behind a report: one a released number, or one for the whole record."""
         laws = self._release.laws
-        times = 1 if self._release.whole else self.k or self.features
+        times = 1 if self._release.whole else self._drawn or self.features
         return (Symbols(laws, times),) if laws else ()
 
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
@@ -180,7 +185,7 @@ class Means(ArrayOrPair):
             result = opposite_corners(release.channel, self._ends) if release.laws else None
             return super().extremes() if result is None else result
         if (
-            self.k is not None
+            self._drawn is not None
             or release.whole
             or self._guarantee.delta
             or max(2 * features, len(self.points)) * release.alphabet > TABLE
@@ -217,7 +222,7 @@ class Means(ArrayOrPair):
         return self._refuse_uninformative() if self._spread is None else self._spread
 
     def _check_pair(self, reports: Any) -> SampledReports:
-        return checked_pairs(reports, self.features, self.k or self.features, self.alphabet)
+        return checked_pairs(reports, self.features, self._drawn or self.features, self.alphabet)
 
     def _check_codes(self, reports: Any) -> NDArray[Any]:
         codes = checks.codes("reports", reports, self.alphabet)
@@ -244,7 +249,7 @@ class Means(ArrayOrPair):
             If the reports are uninformative (epsilon 0), or for a code out of range.
         """
         letters = self.letters
-        if self.k is not None:
+        if self._drawn is not None:
             return self._pairs().dense(reports)
         values: NDArray[np.float64] = letters[self._check_codes(reports)]
         return values
@@ -282,7 +287,7 @@ class Means(ArrayOrPair):
     def accumulator(self) -> MeanAccumulator:
         """Return an empty accumulator of the mean; see `Mechanism.accumulator`."""
         self._check_informative()
-        if self.k is not None:
+        if self._drawn is not None:
             return self._pairs()
         return MeanAccumulator(self, self.features, self._records, self._statistic())
 
@@ -298,7 +303,7 @@ class Means(ArrayOrPair):
         """Law of a letter, for intervals; None where reports are uninformative."""
         if self._release.letters is None:
             return None
-        letters, rate = self._all_letters(), 1.0 if self.k is None else self.k / self.features
+        letters, rate = self._all_letters(), 1.0 if self._drawn is None else self._drawn / self.features
         low, high = float(letters.min()), float(letters.max())
         both = (low, high) if len(letters) == 2 else None
         try:
@@ -306,27 +311,27 @@ class Means(ArrayOrPair):
         except ValueError:  # no closed form
             return LetterLaw(Mixed.of_range(low, high), high - low, both, rate)
         rows = len(self.points) * self._release.alphabet
-        table = self._letter_table if rows <= TABLE and not self._release.whole else None
+        table = self._letter_table if rows <= TABLE else None
         return LetterLaw(mixed, high - low, both, rate, table=table)
 
     def _all_letters(self) -> NDArray[np.float64]:
         """Return the letters of a record's number; where it was not sampled, the last one, in the middle."""
-        if self.k is None:
+        if self._drawn is None:
             return self.letters
         middle = self._check_spread().middle
-        return middle + np.append((self.letters - middle) * (self.features / self.k), 0.0)
+        return middle + np.append((self.letters - middle) * (self.features / self._drawn), 0.0)
 
     def _letter_table(self) -> Table:
         """Return the law of `_all_letters` for a number at every point."""
         rows = self._release.probabilities()
-        if self.k is not None:
-            rate = self.k / self.features
+        if self._drawn is not None:
+            rate = self._drawn / self.features
             rows = np.concatenate([rate * rows, np.full((len(rows), 1), 1.0 - rate)], axis=1)
         return Table(self.points, rows, self._all_letters())
 
     def _pairs(self) -> SampledMeanAccumulator:
         middle = self._check_spread().middle
-        scale = self.features / (self.k or self.features)
+        scale = self.features / (self._drawn or self.features)
         return SampledMeanAccumulator(
             self, self.features, middle, scale * (self.letters - middle), self._check_pair
         )
@@ -371,11 +376,11 @@ class Means(ArrayOrPair):
         """Return the least and the largest letter; scaled where coordinates are sampled."""
         self._check_informative()
         low, high = float(self.letters.min()), float(self.letters.max())
-        if self.k is None:
+        if self._drawn is None:
             return (Reach.of_numbers(low, high, self._ends, self.features),)
-        middle, scale = self._ends[0] + (self._ends[1] - self._ends[0]) / 2.0, self.features / self.k
+        middle, scale = self._ends[0] + (self._ends[1] - self._ends[0]) / 2.0, self.features / self._drawn
         ends = [[middle + scale * (each - middle), middle] for each in (low, high)]
-        counts = np.tile([self.k, self.features - self.k], (2, 1))
+        counts = np.tile([self._drawn, self.features - self._drawn], (2, 1))
         return (Reach(np.array(ends), counts, self._ends),)
 
     def probabilities(self) -> NDArray[np.float64]:
@@ -402,11 +407,11 @@ class Means(ArrayOrPair):
             self._check_informative()
         if not self.clip:
             refuse_outside(x, self._ends)
-        if self.k is None:
+        if self._drawn is None:
             return self._release.randomize(x, call)
         if call.out is not None:
             raise ValueError("out: not offered with spend='sample', where a report is a pair")
-        reports = sampled(self._release, x, (self.features, self.k), call)
+        reports = sampled(self._release, x, (self.features, self._drawn), call)
         if call.output != "values":
             return reports
         return self.decode(reports).reshape(x.shape).astype(x.dtype, copy=False)

@@ -20,6 +20,7 @@ from bitldp.mechanism.described import spreads
 from bitldp.mechanism.law import Experiment, Pair
 from bitldp.mechanism.parameters import Budget, FieldId, at_least, whole
 from bitldp.ordered.ranges import (
+    MOST_LEAVES,
     Consistency,
     NodeLaw,
     RangeAccumulator,
@@ -29,6 +30,7 @@ from bitldp.ordered.ranges import (
     sets_law,
     spread_of,
     typical_ends,
+    typical_spread,
 )
 from bitldp.release.base import Call
 
@@ -255,7 +257,7 @@ class Hierarchy(Attributes):
 
     def _typical(self) -> NDArray[np.float64]:
         """Return the variances of ranges between ends that are spread evenly over the values."""
-        return self.range_variance(*typical_ends(self.categories))
+        return typical_spread(self._check_informative(), self._laws)
 
     def _mean_of(self, parts: Sequence[Any], scale: float) -> float:
         return float(self._typical().mean())
@@ -311,7 +313,7 @@ class Hierarchy(Attributes):
 
     @cached_property
     def _furthest(self) -> float:
-        return float(self.range_influence(1.0, *typical_ends(self.categories)).max())
+        return float(self.range_influence(1.0, *typical_ends(self.categories, MOST_LEAVES)).max())
 
     def _facts(self, users: int | None = None) -> dict[str, Any]:
         """Return the errors of the share of a range; see `Mechanism._facts`."""

@@ -23,6 +23,7 @@ __all__ = [
     "sets_law",
     "spread_of",
     "typical_ends",
+    "typical_spread",
 ]
 
 Rows = NDArray[np.float64]
@@ -195,15 +196,31 @@ class NodeLaw(NamedTuple):
         for p, q, r, s the four chances. Both are averaged over records; the indicators are S/(p - q), but for
         a constant.
         """
-        p, q, r, s = self
         squares = np.square(weights)
-        one, two = weights.sum(axis=-1), squares.sum(axis=-1)
-        met, met_twice = weights @ shares, squares @ shares
-        mean = met * p + (one - met) * q
+        one, met = weights.sum(axis=-1), weights @ shares
+        return np.maximum(self._joint(one, one, met, met, squares.sum(axis=-1), squares @ shares), 0.0)
+
+    def of_counts(self, counts: NDArray[Any], size: int) -> NDArray[np.float64]:
+        """Return the variance of a report's indicators of so many of `size` nodes, all being as frequent."""
+        one, met = counts.astype(np.float64), counts / size
+        return np.maximum(self._joint(one, one, met, met, one, met), 0.0)
+
+    def covariance(self, weights: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the covariances of such sums, shape (m, m): the form whose diagonal `variance` is."""
+        one, met = weights.sum(axis=-1), weights @ shares
+        products = weights @ weights.T
+        alike = bool((shares == shares[0]).all())  # but for the last one, where the leaves do not fill a tree
+        met_twice = shares[0] * products if alike else (weights * shares) @ weights.T
+        return self._joint(one[:, None], one, met[:, None], met, products, met_twice)
+
+    def _joint(self, one: Any, other_one: Any, met: Any, other_met: Any, two: Any, met_twice: Any) -> Any:
+        p, q, r, s = self
+        mean, other_mean = met * p + (one - met) * q, other_met * p + (other_one - other_met) * q
+        crossed = one * other_met + other_one * met
         second = met_twice * p + (two - met_twice) * q
-        second += 2.0 * r * (one * met - met_twice)
-        second += s * (np.square(one) - two - 2.0 * one * met + 2.0 * met_twice)
-        return np.maximum(second - np.square(mean), 0.0) / (p - q) ** 2
+        second = second + r * (crossed - 2.0 * met_twice)
+        second = second + s * (one * other_one - two - crossed + 2.0 * met_twice)
+        return (second - mean * other_mean) / (p - q) ** 2
 
 
 def sets_law(p: float, q: float, cells: int, width: int) -> NodeLaw:
@@ -228,12 +245,38 @@ def sets_law(p: float, q: float, cells: int, width: int) -> NodeLaw:
     return NodeLaw(p, q, with_own, (shared - 2.0 * with_own) / (cells - 2) if cells > 2 else 0.0)
 
 
-def typical_ends(size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return starts and stops of ranges between ends that are spread evenly over so many values."""
-    count = min(size + 1, _TYPICAL if size <= _MANY else _FEW)
-    ends = np.unique(np.linspace(0, size, count).round().astype(np.int64))
+def typical_ends(size: int, many: int = _MANY) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return starts and stops of ranges between ends that are spread evenly over so many values.
+
+    They are 24 at most, and 8 of more than `many` values.
+    """
+    ends = _even_ends(size, many)
     first, second = np.triu_indices(len(ends), 1)
     return ends[first], ends[second]
+
+
+def _even_ends(size: int, many: int = _MANY) -> NDArray[np.int64]:
+    count = min(size + 1, _TYPICAL if size <= many else _FEW)
+    return np.unique(np.linspace(0, size, count).round().astype(np.int64))
+
+
+def typical_spread(consistency: Consistency, laws: tuple[NodeLaw, ...]) -> NDArray[np.float64]:
+    """Return n times the variances of `typical_ends`, all values and levels being as frequent.
+
+    A range is what is below its stop without what is below its start, and a variance is a quadratic form: so
+    the covariances of the ends tell all of them, which are a tenth as many queries.
+    """
+    size = consistency.tree.sizes[-1]
+    ends = _even_ends(size)
+    shares = consistency.tree.levels(np.full(size, 1.0 / size))
+    below = (np.arange(size) < ends[1:-1, None]).astype(np.float64)  # below the others is nothing, or all
+    joint = np.zeros((len(ends),) * 2)
+    for law, weights, known in zip(laws, consistency.weights(below), shares, strict=True):
+        joint[1:-1, 1:-1] += law.covariance(weights, known) * len(laws)
+    own = np.diagonal(joint)
+    first, second = np.triu_indices(len(ends), 1)
+    result: NDArray[np.float64] = np.maximum(own[first] + own[second] - 2.0 * joint[first, second], 0.0)
+    return result
 
 
 def inside(starts: NDArray[Any], stops: NDArray[Any], size: int) -> Iterator[NDArray[np.float64]]:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
+from bitldp.base.documents import jsonable
 from bitldp.mechanism.base import Mechanism
 from bitldp.mechanism.memoized import Memoized, Secret
+from bitldp.mechanism.parameters import plain_parameters
+from bitldp.recommend.bounds import Bound
 from bitldp.record.choice import SLACK, thriftiest
 
 __all__ = ["Recommendation", "Row", "ranked"]
@@ -39,6 +43,11 @@ class Row:
         randomness at each would add up.
     influence : float
         How far the liars that were asked for move an entry, at most; 0 where none were.
+    fits : bool
+        Whether it is for such a task and setting at all. What fits and has no mechanism was left out: by a
+        limit, or since it takes long or a library is missing.
+    would : Row or None
+        What was left out, as it would be compared, where that is known.
     """
 
     mechanism: Mechanism | None
@@ -50,6 +59,8 @@ class Row:
     why: str
     kept: bool = False
     influence: float = 0.0
+    fits: bool = True
+    would: Row | None = None
 
     def cost(self, criterion: str) -> float:
         """Return what counts, to 12 digits."""
@@ -72,12 +83,15 @@ class Recommendation:
         first; or, with "variance", the one of the least mean. The others are sorted by it.
     rows : tuple of Row
         The comparison, the recommended one first; at the end what does not fit, with the reason.
+    bound : Bound or None
+        What no mechanism of some kind is below, where that is known: its `value` and what it is of.
     """
 
     task: str
     measure: str
     criterion: str
     rows: tuple[Row, ...]
+    bound: Bound | None = None
 
     @property
     def mechanism(self) -> Mechanism:
@@ -120,6 +134,93 @@ class Recommendation:
             )
         return Memoized(best, key, question=question)
 
+    @property
+    def left_out(self) -> tuple[Row, ...]:
+        """What fits the task and was not compared: what would be recommended, and what nobody knows of.
+
+        At most one row that is known to be better, for all others were left out for nothing; then those
+        whose numbers are not known before a design is solved or a library is installed.
+        """
+        first, out = self.rows[0], [row for row in self.rows if row.mechanism is None and row.fits]
+        known = [row for row in out if row.would is not None and self._is_beaten(first, row.would)]
+        known.sort(key=lambda row: row.would.cost(self.criterion) if row.would else 0.0)
+        unknown = [row for row in out if row.would is None and row is not first]
+        return (*known[:1], *unknown)
+
+    def _is_beaten(self, first: Row, other: Row) -> bool:
+        """Return whether a row would be recommended in place of the first one."""
+        if first.mechanism is None:
+            return True
+        slack = 1.0 if self.criterion == "variance" else 1.0 + SLACK
+        return slack * other.cost(self.criterion) < first.cost(self.criterion)
+
+    @property
+    def answer(self) -> str:
+        """The answer in one line: what is best, by how much, and what was left out that may be better."""
+        first, *others = self.rows
+        if first.mechanism is None:
+            parts = [f"no mechanism fits; {first.name}: {first.why}"]
+        else:
+            parts = [self._said(first, others)]
+        for row in self.left_out:
+            if row.would is None:
+                continue
+            parts.append(f"{row.name} would have {row.would.cost(self.criterion):.4g}, but {row.why}")
+        unknown = [row for row in self.left_out if row.would is None]
+        if unknown and first.mechanism is not None:
+            names = ", ".join(row.name for row in unknown)
+            parts.append(f"not compared: {names} ({unknown[0].why})")
+        return "; ".join(parts)
+
+    def _said(self, first: Row, others: Sequence[Row]) -> str:
+        counts = "mean" if self.criterion == "variance" else self.criterion
+        cost, size = first.cost(self.criterion), "1 bit" if first.bits == 1 else f"{first.bits:,} bits"
+        text = f"{first.name}: {counts} {cost:.4g} in {size}"
+        rest = [row for row in others if row.mechanism is not None]
+        if not rest:
+            return text
+        second = min(rest, key=lambda row: row.cost(self.criterion))
+        other = second.cost(self.criterion)
+        if cost in (other, 0.0):
+            return f"{text}, as {second.name}"
+        if other < cost:
+            above = f"{100.0 * (cost / other - 1.0):.2g} % above {second.name}"
+            return f"{text}, {above} in {second.bits:,} bits"
+        if other >= 2.0 * cost:
+            return f"{text}; {other / cost:,.3g} times as much has the next, {second.name}"
+        return f"{text}, {100.0 * (1.0 - cost / other):.2g} % less than {second.name}"
+
+    @property
+    def proof(self) -> str:
+        """How far above the least that there could be the answer is at most, in one line."""
+        if self.bound is None or self.rows[0].mechanism is None:
+            return "no bound is known that every mechanism is above"
+        what = self.bound.within(self.rows[0].cost(self.criterion))
+        return f"{what}, {self.bound.scope} ({self.bound.source})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as JSON values.
+
+        Returns
+        -------
+        dict
+            ``task``, ``measure``, ``criterion``, ``answer`` and ``proof`` (a line each), ``bound`` (or None),
+            and ``rows``, the recommended one first: name, class and parameters of the mechanism (None where
+            it was not compared), epsilon, bits, mean, worst, influence and why; of what was left out the row
+            that it ``would`` have.
+        """
+        result: dict[str, Any] = {
+            "task": self.task,
+            "measure": self.measure,
+            "criterion": self.criterion,
+            "answer": self.answer,
+            "proof": self.proof,
+            "bound": None if self.bound is None else asdict(self.bound),
+            "rows": [_plain(row) for row in self.rows],
+        }
+        plain: dict[str, Any] = jsonable(result)
+        return plain
+
     def _title(self) -> str:
         rule = (
             "the least mean first"
@@ -146,7 +247,7 @@ class Recommendation:
         """Return the comparison as a table of plain text."""
         lines = [self._head, *self._cells()]
         widths = [max(len(line[column]) for line in lines) for column in range(len(self._head) - 1)]
-        text = [self._title()]
+        text = [self.answer, self.proof, self._title()]
         for name, *numbers, why in lines:
             cells = [name.ljust(widths[0])]
             cells += [each.rjust(width) for each, width in zip(numbers, widths[1:], strict=True)]
@@ -160,7 +261,22 @@ class Recommendation:
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>"
             for cells in self._cells()
         )
-        return f"<table><caption>{html.escape(self._title())}</caption><tr>{head}</tr>{rows}</table>"
+        lines = "<br>".join(html.escape(line) for line in (self.answer, self.proof, self._title()))
+        return f"<table><caption>{lines}</caption><tr>{head}</tr>{rows}</table>"
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    """Return a row as JSON values."""
+    best = row.mechanism
+    described: dict[str, Any] = {"name": row.name, "mechanism": None, "why": row.why}
+    if best is not None:
+        described["mechanism"] = type(best).__name__
+        described["parameters"] = plain_parameters(getattr(best, "parameters", {}))
+        for name in ("epsilon", "bits", "mean", "worst", "influence", "kept"):
+            described[name] = getattr(row, name)
+    elif row.would is not None:
+        described["would"] = _plain(row.would)
+    return described
 
 
 def _shown(row: Row) -> tuple[str, str, str, str]:

@@ -16,28 +16,40 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitldp._core import Matrix
 from bitldp.categorical.blocks import BlockDesign
+from bitldp.categorical.hashing import OLH
 from bitldp.categorical.responses import GRR
 from bitldp.categorical.subset import SubsetSelection
+from bitldp.categorical.unary import UnaryEncoding
 from bitldp.letters.directions import least_spread
+from bitldp.mechanism.numeric import Numeric
 from bitldp.ordered.hierarchy import Hierarchy
-from bitldp.ordered.ranges import NodeLaw, inside, sets_law, typical_ends
+from bitldp.ordered.ranges import NodeLaw, sets_law, typical_ends
 from bitldp.ordered.square_wave import SquareWave
+from bitldp.ordered.workload import WorkloadDesign
+from bitldp.record.privunit import HypercubePrivUnit
+from bitldp.record.signs import SampledSigns
+from bitldp.record.window import JointWindow
 
 __all__ = [
     "MEASURES",
     "SHAPES",
+    "Measured",
     "closed_form",
     "distances",
     "influence",
+    "least_letters",
     "measured",
     "node_law",
     "range_spread",
+    "table_spread",
 ]
 
 
 _GRID = np.linspace(0.0, 1.0, 257)
-_DRAWS = 12
+_DRAWS, _FIRST = 12, 2  # times that counts are drawn, and at first
+_SURE = 0.1  # relative standard error at which no more are
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 Below = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -81,7 +93,7 @@ def distances(mechanism: Any, users: int) -> list[float]:
         Records that the estimate is from.
     """
     if isinstance(mechanism, SquareWave):
-        return [_of_wave(mechanism, below, users) for below in SHAPES.values()]
+        return _of_wave(mechanism, users)
     if isinstance(mechanism, Hierarchy):
         count, places = mechanism.categories, np.rint(_GRID * mechanism.categories).astype(np.int64)
         grid, variances = places / count, mechanism.range_variance(0, places)
@@ -96,12 +108,23 @@ def distances(mechanism: Any, users: int) -> list[float]:
     ]
 
 
-def _of_wave(mechanism: SquareWave, below: Below, users: int) -> float:
+def _of_wave(mechanism: SquareWave, users: int) -> list[float]:
+    """Return the mean distances over drawn counts: two draws of each shape, or twelve where two differ."""
+    found = np.stack([_drawn(mechanism, below, users, _FIRST, 0) for below in SHAPES.values()])
+    error = math.sqrt(float(found.var(axis=1, ddof=1).sum()) / _FIRST)
+    if error > _SURE * float(found.mean(axis=1).sum()):
+        more = [_drawn(mechanism, below, users, _DRAWS - _FIRST, 1) for below in SHAPES.values()]
+        found = np.concatenate([found, np.stack(more)], axis=1)
+    return [float(row.mean()) for row in found]
+
+
+def _drawn(mechanism: SquareWave, below: Below, users: int, draws: int, seed: int) -> NDArray[np.float64]:
+    """Return the distances of estimates from counts that are drawn so many times."""
     middles = (np.arange(mechanism.cells - 1) + 0.5) / (mechanism.cells - 1)  # between points
     edges = np.concatenate([[0.0], middles, [1.0]])
-    result = mechanism.simulate_distribution(np.diff(below(edges)), users, draws=_DRAWS)
-    sums = np.concatenate([np.zeros((_DRAWS, 1)), np.cumsum(result, axis=1)], axis=1)
-    return float(np.mean([_mean(np.abs(np.interp(_GRID, edges, row) - below(_GRID))) for row in sums]))
+    result = mechanism.simulate_distribution(np.diff(below(edges)), users, draws=draws, seed=seed)
+    sums = np.concatenate([np.zeros((draws, 1)), np.cumsum(result, axis=1)], axis=1)
+    return np.array([_mean(np.abs(np.interp(_GRID, edges, row) - below(_GRID))) for row in sums])
 
 
 def _folded(bias: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -128,17 +151,53 @@ def node_law(mechanism: Any) -> NodeLaw:
     if isinstance(mechanism, GRR):
         p = 1.0 / (1.0 + (size - 1) * math.exp(-mechanism.guarantee.record))
         return sets_law(p, (1.0 - p) / (size - 1), size, 1)
-    p, q = mechanism.probabilities()  # of independent bits
+    if not isinstance(mechanism, (UnaryEncoding, OLH)):
+        raise ValueError(f"{type(mechanism).__name__}: how its reports count for two categories is not known")
+    p, q = (
+        mechanism.probabilities()
+    )  # of independent bits, or as good as that: a hash function is drawn for each record
     return NodeLaw(p, q, p * q, q * q)
 
 
 def range_spread(mechanism: Any) -> NDArray[np.float64]:
     """Return n times the variance of the shares of typical ranges, all values being as frequent."""
     if isinstance(mechanism, Hierarchy):
-        return mechanism.range_variance(*typical_ends(mechanism.categories))
-    law, size = node_law(mechanism), mechanism.categories
-    shares = np.full(size, 1.0 / size)
-    return np.concatenate([law.variance(each, shares) for each in inside(*typical_ends(size), size)])
+        return mechanism._typical()
+    starts, stops = typical_ends(mechanism.categories)
+    if isinstance(mechanism, WorkloadDesign):
+        return table_spread(mechanism.probabilities(), starts, stops)
+    return node_law(mechanism).of_counts(stops - starts, mechanism.categories)
+
+
+def table_spread(law: NDArray[np.float64], starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[np.float64]:
+    """Return n times the variance of shares of ranges by a table, decoded with the least that is unbiased."""
+    letters, size = least_letters(law), len(law)
+    below = np.concatenate([np.zeros((len(letters), 1)), np.cumsum(letters, axis=1)], axis=1)
+    sums = below[:, stops] - below[:, starts]
+    mean = np.clip(stops - starts, 0, size) / size
+    return np.asarray((law.mean(axis=0) @ np.square(sums)) - np.square(mean))
+
+
+def least_letters(law: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the unbiased indicators of every category that have the least variance, by report.
+
+    With D the mean chance of each report, (P^T D^-1 P)^-1 P^T D^-1: the best decode where all inputs are as
+    frequent.
+
+    Raises
+    ------
+    ValueError
+        Where there is none.
+    """
+    seen = law.mean(axis=0)
+    kept = seen > 0.0
+    weighed = law[:, kept] / seen[kept]
+    gram = weighed @ law[:, kept].T
+    if np.linalg.cond(gram) > 1e12:
+        raise ValueError("has no unbiased decode: its rows depend on each other")
+    letters = np.zeros((law.shape[1], law.shape[0]))
+    letters[kept] = np.linalg.solve(gram, weighed).T
+    return letters
 
 
 MEASURES: Mapping[str, str] = MappingProxyType(
@@ -156,7 +215,11 @@ MEASURES: Mapping[str, str] = MappingProxyType(
 )
 
 
-def measured(task: str, mechanism: Any, norm: str = "", users: int = 0) -> tuple[float, float]:
+Measured = tuple[float, float]
+"""Mean and worst of a task's measure."""
+
+
+def measured(task: str, mechanism: Any, norm: str = "", users: int = 0) -> Measured:
     """Return mean and worst of the task's measure.
 
     Parameters
@@ -178,6 +241,9 @@ def measured(task: str, mechanism: Any, norm: str = "", users: int = 0) -> tuple
         return wrong, wrong
     if task == "point":
         return mechanism.expected_error(), mechanism.worst_error()
+    if task in ("frequency", "record") and mechanism._takes == "reals":  # answers as numbers 0 and 1
+        spread = mechanism.variance(np.array([0.0, 1.0]))
+        return float(spread.mean()), float(spread.max())
     if task == "vector" and norm != "linf":
         return _vectors(mechanism, 1.0 if norm == "l1" else 2.0)
     count = mechanism.columns if task == "vector" else 1
@@ -197,6 +263,8 @@ def influence(task: str, mechanism: Any, liars: float) -> float:
     """
     if not liars:
         return 0.0
+    if isinstance(mechanism, Matrix):
+        raise ValueError("how far liars move the decode of a table is not bounded")
     sets = task == "range" and not isinstance(mechanism, Hierarchy)
     return float(mechanism.influence(liars, total=sets))
 
@@ -215,6 +283,13 @@ def _vectors(mechanism: Any, power: float) -> tuple[float, float]:
     The former has equal coordinates. The others are a spike, zero, and half of the former.
     """
     count = mechanism.columns
+    if isinstance(
+        mechanism, (Numeric, HypercubePrivUnit, JointWindow, SampledSigns)
+    ):  # each coordinate alone
+        even = count ** (-1.0 / power)
+        at, one, none, half = mechanism.variance(np.array([even, 1.0, 0.0, 0.5 * even])).tolist()
+        spiked = one + (count - 1) * none
+        return count * at, max(count * at, spiked, count * none, count * half)
     flat, spike = np.full(count, count ** (-1.0 / power)), np.eye(1, count)[0]
     totals = [float(np.sum(mechanism.variance(x))) for x in (flat, spike, np.zeros(count), 0.5 * flat)]
     return totals[0], max(totals)

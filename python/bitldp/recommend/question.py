@@ -12,7 +12,7 @@ from bitldp.letters.reach import checked_part
 from bitldp.numeric import Duchi
 from bitldp.points.candidates import METRICS, checked_candidates, named_loss
 
-__all__ = ["TASKS", "Criterion", "Norm", "Question", "Task", "asked"]
+__all__ = ["CRITERIA", "NORMS", "TASKS", "Criterion", "Norm", "Question", "Task", "asked"]
 
 Task = Literal["mean", "vector", "frequency", "record", "point", "label", "distribution", "range", "top"]
 Criterion = Literal["mean", "worst", "variance"]
@@ -28,7 +28,7 @@ _USED = {
     "vector": ("features", "norm"),
     "frequency": ("features", "categories"),
     "record": ("features", "categories", "interval"),
-    "point": ("features", "candidates", "metric"),
+    "point": ("features", "candidates", "metric", "thorough"),
     "label": ("categories",),
     "distribution": ("interval", "users"),
     "range": ("size", "thorough"),

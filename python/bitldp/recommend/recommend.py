@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from bitldp._core import Matrix
 from bitldp.base import checks
 from bitldp.base.errors import MissingExtraError
 from bitldp.categorical.rappor import RAPPOR
 from bitldp.design import DesignError
 from bitldp.privacy import PrivacyClaimWarning, composed, share
 from bitldp.recommend.answer import Recommendation, Row, ranked
-from bitldp.recommend.candidates import REGISTRY
-from bitldp.recommend.measure import MEASURES, closed_form, influence, measured
+from bitldp.recommend.bounds import bound
+from bitldp.recommend.candidates import NOTES, REGISTRY, LeftOutError, Maker
+from bitldp.recommend.extra import Extra, added, measured_extra
+from bitldp.recommend.measure import MEASURES, Measured, closed_form, influence, measured
 from bitldp.recommend.question import Criterion, Norm, Question, Task, asked
 
 __all__ = ["Recommendation", "Row", "asked_again", "recommend"]
+
+
+_MOST_BITS = 1 << 15  # of a report, where nobody says how many: 4 kB
 
 
 def recommend(
@@ -42,6 +48,7 @@ def recommend(
     users: int | None = None,
     liars: float | None = None,
     collections: int | None = None,
+    extra: Sequence[Extra] = (),
 ) -> Recommendation:
     """Compare the mechanisms that fit a task at the same exact epsilon of a record; the best one first.
 
@@ -73,15 +80,18 @@ def recommend(
     norm : {"l1", "l2", "linf"}
         For "vector": the ball that vectors lie in, of radius 1.
     bits : int, optional
-        The most bits of a record's report. What takes more is listed last.
+        The most bits of a record's report. None: 32,768, which are 4 kB. What takes more is listed last, and
+        named in the first line where it would be better.
     metric : str, callable or array, optional
         For "point": the loss, as `BRR` takes it. None: "euclidean".
     criterion : {"mean", "worst", "variance"}
         Whether the average over uniform inputs counts, or the worst case; "variance": the average alone,
         however many bits its least takes.
     thorough : bool
-        For "mean": whether MVU in 5 bits is designed, too, which takes seconds; for "range": any branching of
-        more than 65,536 values; for "top": whether the server may search for minutes.
+        Whether that is compared, too, which takes longer than a second or two. For "mean": MVU in 5 bits,
+        which is designed first; for "point": the optimum of more than 150 candidates; for "range": any
+        branching of more than 65,536 values; for "top": what a server searches for minutes. Without it, only
+        what is designed or kept already is compared, and the first line names the rest.
     size : int, optional
         For "range": ordered values 0 to size - 1, 2 to 1,000,000. For "top": words that there could be, 2 to
         2**64; of an alphabet of a letters and length l about a**l.
@@ -97,12 +107,18 @@ def recommend(
         How often the same records are asked this, within `epsilon` for all of it. None: once. Reports that
         are kept (`Recommendation.memoized`) are compared with fresh ones at a share of the budget each, and
         for "frequency" with `RAPPOR`; a kept report costs `epsilon` for every value that a record takes.
+    extra : sequence
+        Mechanisms of yours to compare with: instances of `Mechanism`, a subclass of your own among them; a
+        function that makes one of ``epsilon=``; or a `bitldp.channels.Matrix`, one row a category or
+        candidate, which is decoded with the least unbiased variance.
 
     Returns
     -------
     Recommendation
-        Printable as a table; its `mechanism` is the recommended one. What needs libraries that are not
-        installed, or does not fit the setting, is listed last, with the reason.
+        Printable as a table; its `mechanism` is the recommended one. Its first line (`answer`) says what is
+        best, by how much, and what was left out that would be better; the second (`proof`) how far that is at
+        most above all mechanisms that there could be, where a `bound` is known. What needs libraries that are
+        not installed, or does not fit the setting, is listed last, with the reason.
 
     Raises
     ------
@@ -143,41 +159,81 @@ def recommend(
     )
     most = None if bits is None else checks.count("bits", bits, 1)
     times = 1 if collections is None else checks.count("collections", collections, 1)
-    advice = _compared(task, question, most)
+    advice = _compared(task, question, most, extra)
     if times == 1:
         return advice
-    fresh = _compared(task, replace(question, epsilon=share(question.epsilon, times)), most)
+    fresh = _compared(task, replace(question, epsilon=share(question.epsilon, times)), most, extra)
     return asked_again(advice, fresh, question, times, most)
 
 
-def _compared(task: Task, question: Question, most: int | None) -> Recommendation:
+def _compared(
+    task: Task, question: Question, most: int | None, extra: Sequence[Extra] = ()
+) -> Recommendation:
     """Return the comparison for one collection."""
     result: list[Row] = []
     left: list[Row] = []
-    for name, make in REGISTRY[task]:
+    own = added(extra)
+    for name, make in (*REGISTRY[task], *own):
         if name.endswith((", sample", ", record", ", split")) and _alone(task, question.features, name):
             continue
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", PrivacyClaimWarning)
-                mechanism = make(question)
-            size = mechanism.report_bits
-            if most is not None and size > most:
-                raise ValueError(f"takes {size:,} bits, more than {most:,}")
-            mean, worst = measured(task, mechanism, question.norm, question.users)
-            moved = influence(task, mechanism, question.liars)
-        except (ValueError, MissingExtraError, DesignError) as error:
-            left.append(Row(None, name, math.nan, 0, math.nan, math.nan, str(error)))
-            continue
-        result.append(_row(mechanism, name, mean, worst, moved, question.users))
+        measure = measured_extra if (name, make) in own else _measured
+        row = _candidate(task, question, most, name, make, measure)
+        (left if row.mechanism is None else result).append(row)
     known = closed_form(task, question.norm, question.features, question.epsilon)
-    rows = (*ranked(result, question.criterion, known), *left)
-    return Recommendation(task, _measure(task, question), question.criterion, rows)
+    rows = (*(_noted(row) for row in ranked(result, question.criterion, known)), *left)
+    least = bound(task, question, [row.mechanism for row in result])
+    return Recommendation(task, _measure(task, question), question.criterion, rows, least)
+
+
+_Measure = Callable[[Task, Any, Question], Measured]
+
+
+def _measured(task: Task, mechanism: Any, question: Question) -> Measured:
+    return measured(task, mechanism, question.norm, question.users)
+
+
+def _candidate(
+    task: Task, question: Question, most: int | None, name: str, make: Maker, measure: _Measure
+) -> Row:
+    """Return the row of a candidate; without a mechanism where it does not fit or is left out."""
+    nothing = Row(None, name, math.nan, 0, math.nan, math.nan, "", fits=False)
+    why = ""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyClaimWarning)
+            mechanism = make(question)
+    except LeftOutError as error:
+        why, mechanism = str(error), error.mechanism
+    except (MissingExtraError, DesignError) as error:
+        why, mechanism = str(error), None
+    except ValueError as error:
+        return replace(nothing, why=str(error))
+    if mechanism is None:
+        return replace(nothing, why=why, fits=True)
+    try:
+        mean, worst = measure(task, mechanism, question)
+        moved = influence(task, mechanism, question.liars)
+    except ValueError as error:
+        return replace(nothing, why=str(error))
+    row = _row(mechanism, name, mean, worst, moved, question.users)
+    limit = _MOST_BITS if most is None else most
+    if row.bits > limit:
+        more = f"; bits={row.bits} allows it" if most is None else ""
+        why = f"takes {row.bits:,} bits, more than {limit:,}{more}"
+    return replace(nothing, why=why, fits=True, would=row) if why else row
+
+
+def _noted(row: Row) -> Row:
+    """Return a row with how its mechanism is used, where the class does not say it."""
+    return replace(row, why=f"{row.why}; {NOTES[row.name]}") if row.name in NOTES else row
 
 
 def _row(mechanism: Any, name: str, mean: float, worst: float, moved: float, users: int) -> Row:
     """Return the row of a mechanism; what liars move counts as an error that n records do not average out."""
-    exact, size, attacked = mechanism.guarantee.record, mechanism.report_bits, users * moved**2
+    table = isinstance(mechanism, Matrix)
+    exact = mechanism.epsilon if table else mechanism.guarantee.record
+    size = (mechanism.outputs - 1).bit_length() if table else mechanism.report_bits
+    attacked = users * moved**2
     return Row(mechanism, name, exact, size, mean + attacked, worst + attacked, "", influence=moved)
 
 
@@ -254,7 +310,7 @@ def _rappor_rows(task: str, question: Question, most: int | None) -> list[Row]:
         return []
     try:
         mechanism = RAPPOR(question.sizes[0], epsilon=question.epsilon)
-        if most is not None and mechanism.report_bits > most:
+        if mechanism.report_bits > (_MOST_BITS if most is None else most):
             return []
         mean, worst = measured(task, mechanism)
         moved = influence(task, mechanism, question.liars)

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from bitldp.record.cap import RecordCap
 from bitldp.record.categorical import CategoricalRecord
+from bitldp.record.item_set import ItemSet
+from bitldp.record.key_value import KeyValue
 from bitldp.record.mixed import MixedRecord
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
+from bitldp.record.window import JointWindow
 
-__all__ = ["CategoricalRecord", "HypercubePrivUnit", "MixedRecord", "SampledSigns"]
+__all__ = [
+    "CategoricalRecord",
+    "HypercubePrivUnit",
+    "ItemSet",
+    "JointWindow",
+    "KeyValue",
+    "MixedRecord",
+    "RecordCap",
+    "SampledSigns",
+]

@@ -19,7 +19,15 @@ from bitldp.mechanism.parameters import Budget, CategoryNames, FieldId, Option, 
 from bitldp.record.choice import ORACLES, indicators, indicators_worst, mean_indicators, oracle
 from bitldp.release.base import Call
 
-__all__ = ["CategoricalRecord", "CategoryAttributes", "LabelledAttributes", "Oracles", "Spend", "chosen"]
+__all__ = [
+    "CategoricalRecord",
+    "CategoryAttributes",
+    "LabelledAttributes",
+    "OnlyCategories",
+    "Oracles",
+    "Spend",
+    "chosen",
+]
 
 _MOST = 1 << 20  # attributes
 
@@ -172,8 +180,56 @@ def _by_label(dictionary: Categories | None, answers: Answers) -> Answers:
     return answers._replace(reports=dictionary.decode(decoded))
 
 
+class OnlyCategories(LabelledAttributes):
+    """Base of the records of categories alone: their inputs, and estimates of their frequencies."""
+
+    _no_mean: ClassVar[str] = "its reports are categories; use estimate_frequencies"
+
+    @classmethod
+    def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+        """Return the parameters of an example: three attributes."""
+        return {"epsilon": epsilon, "attributes": (2, 5, 16)}
+
+    def _ends(self) -> tuple[Any, Any]:
+        return self._as_given([0] * len(self._sizes)), self._as_given([each - 1 for each in self._sizes])
+
+    def _values(self, record: Any) -> list[Any]:
+        return [int(each) for each in self._admitted("pair", self._codes_of("pair", record))[0]]
+
+    def _joined(self, estimates: list[Estimate]) -> tuple[Estimate, ...]:
+        return self._named(estimates)
+
+    def estimate_frequencies(self, reports: Any, *, project: bool = False) -> tuple[Estimate, ...]:  # type: ignore[override]
+        """Estimate the frequency of every category of every attribute, without bias.
+
+        Parameters
+        ----------
+        reports : SampledReports, or tuple of ndarray
+            As `randomize` gives them.
+        project : bool
+            Whether to project the frequencies of each attribute to the simplex (which makes them biased).
+
+        Returns
+        -------
+        tuple of Estimate
+            One for each attribute, of shape (size,), with its labels where it has any: its `n` is the number
+            of reports of that attribute.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If no unbiased decode exists (epsilon 0), if there is no report of some attribute, or for reports
+            of another form or out of range.
+        """
+        return self.accumulator()._filled(reports).estimate(project=project)
+
+    def accumulator(self) -> AttributesAccumulator:
+        """Return an empty accumulator of all attributes; see `Mechanism.accumulator`."""
+        return AttributesAccumulator(self)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class CategoricalRecord(LabelledAttributes):
+class CategoricalRecord(OnlyCategories):
     """Records of several categories: sampled attributes get the whole budget, or all share it.
 
     Parameters
@@ -237,8 +293,6 @@ class CategoricalRecord(LabelledAttributes):
     k: int | None = None
     oracle: Oracles = "best"
 
-    _no_mean: ClassVar[str] = "its reports are categories; use estimate_frequencies"
-
     def _build(self) -> None:
         self._name()
         parts = self._spend(len(self._sizes))
@@ -250,51 +304,9 @@ class CategoricalRecord(LabelledAttributes):
     def _mean_of(self, parts: Sequence[Any], scale: float) -> float:
         return mean_indicators(parts, self._sizes, scale)
 
-    @classmethod
-    def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
-        """Return the parameters of an example: three attributes."""
-        return {"epsilon": epsilon, "attributes": (2, 5, 16)}
-
-    def _ends(self) -> tuple[Any, Any]:
-        return self._as_given([0] * len(self._sizes)), self._as_given([each - 1 for each in self._sizes])
-
-    def _values(self, record: Any) -> list[Any]:
-        return [int(each) for each in self._admitted("pair", self._codes_of("pair", record))[0]]
-
     def _perturb(self, x: NDArray[Any], call: Call) -> Any:
         table = self._admitted("x", x)
         return self._released([(0, table)], len(table), call)
-
-    def _joined(self, estimates: list[Estimate]) -> tuple[Estimate, ...]:
-        return self._named(estimates)
-
-    def estimate_frequencies(self, reports: Any, *, project: bool = False) -> tuple[Estimate, ...]:  # type: ignore[override]
-        """Estimate the frequency of every category of every attribute, without bias.
-
-        Parameters
-        ----------
-        reports : SampledReports, or tuple of ndarray
-            As `randomize` gives them.
-        project : bool
-            Whether to project the frequencies of each attribute to the simplex (which makes them biased).
-
-        Returns
-        -------
-        tuple of Estimate
-            One for each attribute, of shape (size,), with its labels where it has any: its `n` is the number
-            of reports of that attribute.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If no unbiased decode exists (epsilon 0), if there is no report of some attribute, or for reports
-            of another form or out of range.
-        """
-        return self.accumulator()._filled(reports).estimate(project=project)
-
-    def accumulator(self) -> AttributesAccumulator:
-        """Return an empty accumulator of all attributes; see `Mechanism.accumulator`."""
-        return AttributesAccumulator(self)
 
     def variance(self, x: ArrayLike) -> tuple[NDArray[np.float64], ...]:
         """Return the variance of a record's unbiased indicators of every category, for each attribute.
@@ -327,5 +339,5 @@ class CategoricalRecord(LabelledAttributes):
 
         See `Mechanism.worst_variance`.
         """
-        both = zip(self.mechanisms, self._sizes, strict=True)
-        return max(indicators_worst(part, size, self._scale) for part, size in dict.fromkeys(both))
+        both = {(id(part), size): part for part, size in zip(self.mechanisms, self._sizes, strict=True)}
+        return max(indicators_worst(part, size, self._scale) for (_, size), part in both.items())

@@ -109,8 +109,11 @@ def indicators(oracle: Any, x: NDArray[Any], size: int, scale: float) -> NDArray
 
 def mean_indicators(oracles: Sequence[Any], sizes: Sequence[int] | NDArray[Any], scale: float) -> float:
     """Return the mean of `indicators` over the categories of all attributes and uniform inputs."""
-    both = Counter(zip(oracles, sizes, strict=True))
-    means = [scale * one.mean_variance() + (scale - 1.0) * (1.0 - 1.0 / size) / size for one, size in both]
+    one_of = {id(each): each for each in oracles}  # `oracle` gives the same object for the same parameters
+    both = Counter(zip(map(id, oracles), sizes, strict=True))
+    means = [
+        scale * one_of[own].mean_variance() + (scale - 1.0) * (1.0 - 1.0 / size) / size for own, size in both
+    ]
     weights = [size * times for (_, size), times in both.items()]
     return float(np.average(means, weights=weights))
 

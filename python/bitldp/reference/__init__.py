@@ -3,9 +3,10 @@
 Three kinds of functions, none of which touches the extension module:
 
 - samplers, the vectorised NumPy that one would write for them, whole arrays at a time: `encode`, `decode`,
-  `flip_bits`, `randomize_bits`, `unary`, `grr`, `window`, `ordered_window`, `dither`, `matrix_alias`,
-  `matrix_inversion`, of numbers `duchi`, `piecewise`, `hybrid`, `three_outputs`, `discrete_laplace`, of
-  vectors `cap`, `half_cube`, `select_by_rank`, `select_top`, `perturbed_encoding`;
+  `flip_bits`, `randomize_bits`, `unary`, `grr`, `window`, `ordered_window`, `joint_window`, `dither`,
+  `matrix_alias`, `matrix_inversion`, of numbers `duchi`, `piecewise`, `hybrid`, `three_outputs`,
+  `discrete_laplace`, of vectors `cap`, `half_cube`, `select_by_rank`, `select_top`, `perturbed_encoding`,
+  of several categories `categories_cap`;
 - laws, written out from the integer probabilities of a channel (units of 2**-64): `bits_law`, `unary_law`,
   `window_law`, `matrix_law`, `cube_law`;
 - `exact_epsilon` of a law, by enumeration.
@@ -26,7 +27,14 @@ from bitldp.reference.bits import (
     randomize_bits,
     unary,
 )
-from bitldp.reference.categories import grr, ordered_window, window, window_starts
+from bitldp.reference.categories import (
+    categories_cap,
+    grr,
+    joint_window,
+    ordered_window,
+    window,
+    window_starts,
+)
 from bitldp.reference.cube import cap, cube_law, half_cube
 from bitldp.reference.laws import bits_law, exact_epsilon, matrix_law, probabilities, unary_law, window_law
 from bitldp.reference.noise import discrete_laplace
@@ -40,6 +48,7 @@ __all__ = [
     "bits_law",
     "bits_of",
     "cap",
+    "categories_cap",
     "codes_of",
     "cube_law",
     "decode",
@@ -52,6 +61,7 @@ __all__ = [
     "grr",
     "half_cube",
     "hybrid",
+    "joint_window",
     "matrix_alias",
     "matrix_inversion",
     "matrix_law",

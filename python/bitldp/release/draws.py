@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from bitldp._core import CHUNK, KeyedRandomness, keystream
 from bitldp.release.base import Source
 
 _KEY_BYTES = 32
+_BLOCK = 1 << 12  # records whose coordinates are drawn at once: their words stay in a cache
 MOST_NUMBER = (1 << 62) - 1  # of a record that implies its public random numbers
 
 
@@ -53,19 +55,38 @@ def coordinates(
     already stands for j itself (Bentley and Floyd, "A sample of brilliance", CACM 30, 1987). A draw is 64
     bits wide, so that chances differ from uniform by less than features/2**64 of their value.
     """
-    draws = _words(key, records * k, first_chunk).reshape(records, k)
+    return distinct(_words(key, records * k, first_chunk).reshape(records, k), features)
+
+
+def distinct(draws: NDArray[np.uint64], features: int) -> NDArray[np.unsignedinteger]:
+    """Return the different coordinates that 64-bit draws of shape (records, k) stand for: `coordinates`."""
+    records, k = draws.shape
     chosen = np.empty((records, k), np.min_scalar_type(features - 1))
     if k == 1:
         chosen[:, 0] = scaled(draws[:, 0], features)
         return chosen
-    taken = np.zeros((records, features), np.bool_)
-    rows = np.arange(records)
-    for index, last in enumerate(range(features - k, features)):
-        drawn = scaled(draws[:, index], last + 1)
-        drawn[taken[rows, drawn]] = last
-        taken[rows, drawn] = True
-        chosen[:, index] = drawn
+    for start in range(0, records, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        columns = np.ascontiguousarray(draws[block].T)
+        drawn = np.empty(columns.shape, chosen.dtype)
+        for index, last in enumerate(range(features - k, features)):
+            own = drawn[index]
+            own[:] = scaled(columns[index], last + 1)
+            np.copyto(own, last, where=(drawn[:index] == own).any(axis=0))
+        chosen[block] = drawn.T
     return chosen
+
+
+def words_by_record(key: Source, records: int, each: int, chunk: int, first_chunk: int) -> NDArray[np.uint64]:
+    """Return `each` words for every record, shape (records, each), in chunks of `chunk` records."""
+    if isinstance(key, KeyedRandomness):
+        return key.words(each, 0).reshape(records, each)
+    key = os.urandom(_KEY_BYTES) if key is None else key
+    stream = b"".join(
+        keystream(key, first_chunk + index, 8 * each * min(chunk, records - start))
+        for index, start in enumerate(range(0, records, chunk))
+    )
+    return np.frombuffer(stream, "<u8").reshape(records, each)
 
 
 def coefficients(
@@ -89,8 +110,10 @@ def seeds(key: Source, records: int, first_chunk: int) -> NDArray[np.uint32]:
     return (_words(key, records, first_chunk) >> np.uint64(32)).astype(np.uint32)
 
 
-def whole_numbers(key: Source, records: int, count: int, first_chunk: int, skip: int = 0) -> NDArray[np.intp]:
-    """Return a number from 0 to below `count` for every record, shape (records,), behind `skip` other ones.
+def whole_numbers(
+    key: Source, records: int, count: int | NDArray[np.integer[Any]], first_chunk: int, skip: int = 0
+) -> NDArray[np.intp]:
+    """Return a number from 0 to below `count`, one or one a record, shape (records,), behind `skip` others.
 
     A draw is 64 bits wide, so that chances differ from uniform by less than count/2**64 of their value.
     """
@@ -106,9 +129,9 @@ def permutations(key: bytes | None, rows: int, columns: int) -> NDArray[np.intp]
     return np.argsort(draws, axis=0, kind="stable")
 
 
-def scaled(draws: NDArray[np.uint64], count: int) -> NDArray[np.intp]:
+def scaled(draws: NDArray[np.uint64], count: int | NDArray[np.integer[Any]]) -> NDArray[np.intp]:
     """Return floor(draw * count/2**64) for 64-bit draws and count < 2**32, in halves that cannot overflow."""
     high, low = draws >> np.uint64(32), draws & np.uint64(0xFFFFFFFF)
-    factor = np.uint64(count)
+    factor = np.asarray(count, np.uint64)
     result: NDArray[np.uint64] = (high * factor + (low * factor >> np.uint64(32))) >> np.uint64(32)
     return result.astype(np.intp)

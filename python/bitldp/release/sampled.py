@@ -52,7 +52,7 @@ def sampled(release: Release, x: NDArray[Any], size: tuple[int, int], call: Call
     table = checked_floats(x).reshape(-1, features)
     *keys, last = call.keys
     indices = coordinates(last, len(table), features, k, call.first_chunk)
-    values = np.take_along_axis(table, indices.astype(np.intp), axis=1)
+    values = np.take(table, indices + features * np.arange(len(table))[:, None])
     codes = release.randomize(values, call.codes(keys))
     if call.output == "packed":
         return SampledReports(pack(indices, index_bits(features)), pack(codes, release.bits))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import bitldp
+from bitldp._core import log_ratio
 from bitldp.base.errors import require
-from bitldp.privacy import Guarantee, PrivacyClaimWarning
+from bitldp.privacy import ONE, Guarantee, PrivacyClaimWarning
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -35,6 +38,51 @@ class Claim:
     setting: str
     source: str
     guarantee: Guarantee
+
+
+@dataclass(frozen=True)
+class _SampledAmongFake:
+    """One attribute by randomized response, hidden among uniform categories of all others (RS+FD[GRR]).
+
+    Which attribute is true stays secret, so the paper takes the chance 1/d of each for amplification by
+    sampling, and lets each response spend ln(d (e^epsilon - 1) + 1). A report (y_1, ..., y_d) has the
+    likelihood sum_j k_j P(y_j | x_j) over d k_1 ... k_d. Where records differ in one attribute the other
+    terms are alike, and with equal k_j the ratio is at most e^epsilon. Records that differ in all have the
+    ratio of sum_j k_j p_j to sum_j k_j q_j, which is that of one response: nothing is amplified.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Categories k_j of each attribute.
+    epsilon : float
+        What is claimed, for any two records; above 0.
+
+    Notes
+    -----
+    Source: Arcolezi, Couchot, Al Bouna and Xiao, "Random sampling plus fake data: multidimensional frequency
+    estimates with local differential privacy", CIKM 2021, Section 3.2 and Algorithm 1.
+    """
+
+    sizes: tuple[int, ...]
+    epsilon: float
+
+    def responses(self) -> list[tuple[Fraction, Fraction]]:
+        """Return P(y | x) for y = x and for another y, of each attribute, from its sampler's integer."""
+        spent = math.log1p(len(self.sizes) * math.expm1(self.epsilon))
+        shares = [Fraction(bitldp.GRR(size, epsilon=spent).channel.high, ONE) for size in self.sizes]
+        return [(p, (1 - p) / (size - 1)) for size, p in zip(self.sizes, shares, strict=True)]
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Claimed and exact, of one attribute that differs and of all."""
+        terms = [(size * p, size * q) for size, (p, q) in zip(self.sizes, self.responses(), strict=True)]
+        lowest = sum((q for _, q in terms), Fraction(0))
+        record = sum((p for p, _ in terms), Fraction(0)) / lowest
+        one = max((lowest - q + p) / lowest for p, q in terms)
+        feature = log_ratio(one.numerator, one.denominator)
+        return Guarantee.judge(
+            self.epsilon, (feature, feature, log_ratio(record.numerator, record.denominator))
+        )
 
 
 _Setting = tuple[str, str, Callable[[], Any]]
@@ -100,6 +148,16 @@ _SETTINGS: tuple[_Setting, ...] = (
         lambda: bitldp.Duchi(epsilon=1.0, features=2, spend="cube", calibration="paper"),
     ),
     ("MVU, 3 bits", "Chaudhuri et al. 2022", lambda: bitldp.MVU(epsilon=1.0)),
+    (
+        "RS+FD, GRR, 2 attributes of 10 categories",
+        "Arcolezi et al. 2021",
+        lambda: _SampledAmongFake((10,) * 2, 1.0),
+    ),
+    (
+        "RS+FD, GRR, 10 attributes of 10 categories",
+        "Arcolezi et al. 2021",
+        lambda: _SampledAmongFake((10,) * 10, 1.0),
+    ),
 )
 
 

@@ -219,7 +219,7 @@ class Reals(NumericColumns, takes="reals"):
     @property
     def released(self) -> int:
         """How many numbers of a row are released: all, or those that are sampled."""
-        return int(self.mechanism.k or len(self.columns))
+        return int(self.mechanism._drawn or len(self.columns))
 
     @property
     def whole(self) -> bool:
@@ -259,7 +259,7 @@ class Reals(NumericColumns, takes="reals"):
 
     def _from_values(self, columns: list[Any], first_row: int) -> Any:
         table, dtype = self._floats(columns)
-        if self.mechanism.k is None:
+        if self.mechanism._drawn is None:
             return codes_of_values(table, self.mechanism.letters.astype(dtype), self.names, first_row)
         return self._sampled(table, dtype, first_row)
 
@@ -270,7 +270,7 @@ class Reals(NumericColumns, takes="reals"):
         too: such a report adds nothing to a sum, wherever it is counted, so any coordinate will do for it.
         """
         mechanism = self.mechanism
-        features, k = len(self.columns), int(mechanism.k)
+        features, k = len(self.columns), int(mechanism._drawn)
         # All sampled coordinates together may be one symbol, a bit each.
         signs = mechanism._report_parts[1] == (1, k)
 

@@ -21,6 +21,7 @@ __all__ = [
     "of_law",
     "of_rows",
     "rows",
+    "share_of_cap",
     "shifted",
     "sizes",
     "weights",
@@ -249,6 +250,31 @@ def sizes(law: Law) -> tuple[int, int, int]:
     return sum(count[near:]), sum(count[: far + 1]), sum(count[near : far + 1])
 
 
+def _cap(law: Law) -> Fraction:
+    """Law of a set about the input: with high/2**64 the report is any of it, otherwise any there is."""
+    share, high = share_of_cap(law), whole(law["high"])
+    must(0 <= high <= ONE, "a chance is above 1")
+    outside = (ONE - high) * share
+    return Fraction(1) if law.get("mute") or share == 1 else _of(high + outside, outside)
+
+
+def share_of_cap(law: Law) -> Fraction:
+    """Return the share of all reports that is in the set about an input."""
+    share = Fraction(1)
+    for points, reach in law["windows"]:
+        must(whole(points) > 0, "a window has no points")
+        share *= Fraction(2 * whole(reach) + 1, whole(points) + 2 * whole(reach))
+    counts = [1]  # of lists of subsets, by how many of them hold the input
+    for elements, size in law["subsets"]:
+        k, w = whole(elements), whole(size)
+        must(0 < w < k, "a subset is of none, or of all")
+        missed, hit = [(k - w) * each for each in counts], [w * each for each in counts]
+        counts = [a + b for a, b in zip([*missed, 0], [0, *hit], strict=True)]
+    hits = whole(law["hits"])
+    must(hits < len(counts), "more subsets must hold the input than there are")
+    return share * Fraction(sum(counts[hits:]), sum(counts))
+
+
 def _mute(law: Law) -> Fraction:
     """Law that leaves its input out."""
     return Fraction(1)
@@ -262,6 +288,7 @@ _RULES: dict[str, Callable[[Law], Fraction]] = {
     "shift": _shift,
     "mixture": _mixture,
     "cube": _cube,
+    "cap": _cap,
     "mute": _mute,
 }
 
@@ -298,6 +325,13 @@ def rows(law: Law) -> Iterator[tuple[float, list[Any]]]:
         same = sum(comb(bits, i) * i * ((i >= near) * inside + (i <= far) * outside) for i in range(bits + 1))
         kept = float(same / bits)
         yield from ((0.0, [kept, ONE - kept]), (1.0, [ONE - kept, kept]))
+    elif kind == "cap":  # of one number
+        points, reach = map(whole, law["windows"][0])
+        high, cells = whole(law["high"]), points + 2 * reach
+        for x in sorted({0, points // 2, points - 1}):
+            row = [(ONE - high) / cells] * cells
+            row[x : x + 2 * reach + 1] = [(ONE - high) / cells + high / (2 * reach + 1)] * (2 * reach + 1)
+            yield x / (points - 1), row
     elif kind in ("shift", "matrix"):
         inputs = whole(law["inputs"]) if kind == "shift" else len(law["weights"])
         for x in sorted({0, inputs // 2, inputs - 1}):

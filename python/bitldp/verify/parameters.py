@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -10,9 +11,21 @@ from itertools import pairwise
 from typing import Any
 
 from .findings import Unproven, must
-from .laws import CONTEXT, ONE, epsilon_of, of_law, of_rows, sizes, weights, whole
+from .laws import CONTEXT, ONE, epsilon_of, of_law, of_rows, share_of_cap, sizes, weights, whole
 
-__all__ = ["BITS", "CODES", "RECORDS", "SIZES", "WORDS", "checked", "claimed", "given", "known"]
+__all__ = [
+    "BITS",
+    "CODES",
+    "HASHES",
+    "RECORDS",
+    "SIZES",
+    "WORDS",
+    "checked",
+    "claimed",
+    "given",
+    "known",
+    "numbers_of",
+]
 
 Parameters = Mapping[str, Any]
 Check = Callable[[Mapping[str, Any]], bool]
@@ -23,8 +36,10 @@ _Wanted = list[tuple[int, Check]]
 
 WORDS = ("FRR", "MOUE", "SymmetricRR", "UER")
 BITS = ("OUE", "RAPPOR", "SUE", "SubsetSelection")  # a report is a bit for each category
-CODES = ("BlockDesign", "HadamardResponse", "OLH", *WORDS)  # reports that are no category and no number
-RECORDS = ("CategoricalRecord", "MixedRecord")
+HASHES = ("LOLOHA", "OLH")  # a report is a function and a value
+CODES = ("BlockDesign", "HadamardResponse", *HASHES, *WORDS)  # reports that are no category and no number
+_ATTRIBUTES = ("CategoricalRecord", "MixedRecord")  # each by a mechanism of its own
+RECORDS = (*_ATTRIBUTES, "RecordCap")
 SIZES = ("categories", "classes", "candidates", "size")
 
 _COARSE = Decimal(2) ** -52  # of a chance: doubles near 1 stand no closer
@@ -34,6 +49,10 @@ _NAMED = ("a large table", "a long noise", "promised")  # laws without their int
 _ONE_HOT = "one-hot input"
 _GIVEN = {
     **dict.fromkeys(("OUE", "SUE", "LabelLaplace"), _ONE_HOT),
+    "LOLOHA": (
+        "all reports while the hashed value stays: each other hashed value costs the same once more, and the "
+        "reports show when it changes"
+    ),
     "RAPPOR": f"{_ONE_HOT}, and all reports of one value together: a value that changes counts once more",
 }
 
@@ -63,8 +82,9 @@ def checked(kind: str, p: Parameters, law: Sequence[Mapping[str, Any]]) -> bool:
         return True
     wanted = [(count, check) for count, check in _MECHANISMS[kind](p) if count]
     rebuilt = []
-    for stated, laws in _stated(law, p["k"] if kind in RECORDS else None):
-        must(len(laws) == 1 or p.get("regions") is not None, "there is no choice among several laws")
+    for stated, laws in _stated(law, p["k"] if kind in _ATTRIBUTES else None):
+        chosen = _ways(p) if kind == "RecordCap" else 1
+        must(len(laws) == chosen or p.get("regions") is not None, "there is no choice among so many laws")
         left = stated
         while left:
             must(bool(wanted), "its law has more symbols than its parameters")
@@ -246,6 +266,58 @@ def _cube(bits: int, near: int, epsilon: float, paper: bool) -> Check:
         return True
 
     return check
+
+
+def _record_cap(p: Parameters) -> _Wanted:
+    """Return the law of attributes that are drawn in public: subsets, of which enough hold the record's."""
+    epsilon = p["epsilon"]
+    members = Counter(zip(numbers_of(p["attributes"]), p["subset"], strict=True))
+
+    def check(law: Mapping[str, Any]) -> bool:
+        if _muted(law, epsilon):
+            return True
+        _is(law, "cap", windows=[], hits=p["hits"])
+        drawn = Counter((whole(k), whole(w)) for k, w in law["subsets"])
+        must(drawn.total() == p["m"] and drawn <= members, "its law is of other attributes than are drawn")
+        return _is_near(law, epsilon)
+
+    return [(1, check)]
+
+
+def _is_near(law: Mapping[str, Any], epsilon: float) -> bool:
+    """Check the chance of a cap: that of the epsilon of its parameters."""
+    share = share_of_cap(law)
+    odds = (_exp(epsilon) - 1) * CONTEXT.divide(Decimal(share.numerator), Decimal(share.denominator))
+    must(_close(law["high"], odds / (1 + odds)), "its law is not that of the epsilon of its parameters")
+    _within(law, epsilon)
+    return True
+
+
+def _joint_window(p: Parameters, epsilon: float) -> Check:
+    """Return the check of windows of as many numbers as are drawn, near a record all at once."""
+
+    def check(law: Mapping[str, Any]) -> bool:
+        if _muted(law, epsilon):
+            return True
+        windows = [list(each) for each in law["windows"]]
+        wanted = [[p["levels"], p["reach"]]] * p["k"]
+        _is({**law, "windows": windows}, "cap", subsets=[], hits=0, windows=wanted)
+        return _is_near(law, epsilon)
+
+    return check
+
+
+def _ways(p: Parameters) -> int:
+    """Return how many laws there are: one for each number of drawn attributes of each kind."""
+    ways = [1] + [0] * p["m"]
+    for count in Counter(zip(numbers_of(p["attributes"]), p["subset"], strict=True)).values():
+        ways = [sum(ways[max(0, drawn - count) : drawn + 1]) for drawn in range(p["m"] + 1)]
+    return ways[p["m"]]
+
+
+def numbers_of(attributes: Sequence[Any]) -> list[int]:
+    """Return how many categories each attribute has: a number, or the digest of its labels."""
+    return [each["labels"] if isinstance(each, Mapping) else each for each in attributes]
 
 
 def _hybrid(epsilon: float) -> Check:
@@ -509,7 +581,9 @@ _MECHANISMS: dict[str, Callable[[Parameters], _Wanted]] = {
     "HadamardResponse": _once(lambda p, epsilon: _window(None, None, epsilon, least=_size(p) or 2)),
     "Hybrid": _each(lambda p, epsilon: _hybrid(epsilon)),
     "HypercubePrivUnit": _once(lambda p, epsilon: _cube(p["features"], p["threshold"], epsilon, False)),
+    "JointWindow": _once(_joint_window),
     "LDPFLDuchi": _each(lambda p, epsilon: _window(2, 1, epsilon)),
+    "LOLOHA": _once(lambda p, epsilon: _window(p["cells"], 1, epsilon)),
     "LSRR": _each(lambda p, epsilon: _table(_size(p), _size(p), epsilon)),
     "LabelLaplace": lambda p: [(2, _geometric(part(p["epsilon"], 2)))],
     "LabelRR": lambda p: [(1, _beta(p))],
@@ -529,6 +603,7 @@ _MECHANISMS: dict[str, Callable[[Parameters], _Wanted]] = {
     "Piecewise": _each(lambda p, epsilon: _window(*_cells(epsilon, 2), epsilon)),
     "PiecewiseSub": _each(lambda p, epsilon: _window(*_cells(epsilon, 3), epsilon)),
     "RAPPOR": _once(lambda p, epsilon: _unary(epsilon, False)),
+    "RecordCap": _record_cap,
     "SUE": _once(lambda p, epsilon: _unary(epsilon, False)),
     "SampledSigns": _once(lambda p, epsilon: _window(1 << p["k"], 1, epsilon)),
     "SquareWave": _each(_wave),
@@ -536,5 +611,6 @@ _MECHANISMS: dict[str, Callable[[Parameters], _Wanted]] = {
     "SymmetricRR": _symmetric,
     "ThreeOutputs": _each(lambda p, epsilon: _table(3, 3, epsilon)),
     "UER": lambda p: _rare({**p, "odd": True}),
+    "WorkloadDesign": _once(lambda p, epsilon: _table(_size(p), None, epsilon)),
     "WarnerRR": _once(lambda p, epsilon: _window(2, 1, epsilon)),
 }

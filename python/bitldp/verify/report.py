@@ -29,7 +29,7 @@ from .laws import (
     well_formed,
     whole,
 )
-from .parameters import BITS, CODES, RECORDS, SIZES, WORDS
+from .parameters import BITS, CODES, HASHES, RECORDS, SIZES, WORDS
 
 __all__ = ["canonical", "verify"]
 
@@ -467,10 +467,12 @@ def _released(entry: Mapping[str, Any]) -> list[str]:
     kind, p, columns, first = entry["mechanism"], entry["parameters"], entry["columns"], entry["columns"][0]
     if not parameters.known(kind):
         raise Unproven(f"the columns of {kind!r} are not known here")
-    if kind == "OLH":
+    if kind in HASHES:
         return [f"{first}_{part}" for part in ("a", "b", "value")]
     if kind == "BlockDesign" and p["public"]:
         raise Unproven("a report of two parts has no columns that are known here")
+    if kind == "RecordCap":
+        return _of_cap(p, first)
     if kind in RECORDS:
         return _of_record(entry)
     if kind in WORDS and entry["output"] == "bits":
@@ -506,6 +508,18 @@ def _of_record(entry: Mapping[str, Any]) -> list[str]:
     return [*drawn, *(f"{first}_code{i}" for i in range(p["k"] * longest))]
 
 
+def _of_cap(p: Mapping[str, Any], first: str) -> list[str]:
+    """Return the columns of a record's report: the attributes that were drawn, and their subsets."""
+    sizes = parameters.numbers_of(p["attributes"])
+    widths = [1 if w == 1 else k for k, w in zip(sizes, p["subset"], strict=True)]
+    if p["m"] == len(sizes):
+        return [f"{first}_code{i}" for i in range(sum(widths))]
+    longest = max((k - 1).bit_length() if w == 1 else k for k, w in zip(sizes, p["subset"], strict=True))
+    codes = p["m"] * (1 if max(widths) == 1 else longest)
+    drawn = [f"{first}_attribute{i}" for i in range(p["m"])]
+    return [*drawn, *(f"{first}_code{i}" for i in range(codes))]
+
+
 def _alphabet(maker: str, law: Mapping[str, Any]) -> int:
     """Return how many reports a law has."""
     kind = law["law"]
@@ -517,6 +531,9 @@ def _alphabet(maker: str, law: Mapping[str, Any]) -> int:
         return int(law["window"]["cells"]) + len(law["weights"][0]) - 1
     if kind == "bits":
         return 1 << min(len(law["thresholds"]), 64)
+    if kind == "cap":
+        points, reach = law["windows"][0]
+        return int(points + 2 * reach)
     return {"window": int(law.get("cells", 0)), "shift": int(law.get("outputs", 0)), "cube": 2}[kind]
 
 
@@ -538,7 +555,7 @@ def _reports(entry: Mapping[str, Any], column: Mapping[str, Any]) -> tuple[set[s
     law = entry["law"][0]["laws"][0]
     if output == "bits":
         return {"0", "1"}, 2
-    if kind in RECORDS or kind == "OLH" or law["law"] in ("mute", "unary"):
+    if kind in RECORDS or kind in HASHES or law["law"] in ("mute", "unary"):
         return None
     if kind in WORDS:
         count = 1 << p["bits"]

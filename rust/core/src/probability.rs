@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use num_bigint::BigUint;
+
 use crate::error::{Error, Result};
 
 /// The direction in which a float becomes a multiple of `2^-64`.
@@ -183,6 +185,25 @@ pub fn mul_up(a: f64, b: f64) -> f64 {
     }
 }
 
+/// An upper bound of `ln(a / b)` for `a >= b`: 126 bits of the two are kept, `a` rounded up and `b` down.
+pub(crate) fn large_log_ratio(a: &BigUint, b: &BigUint) -> f64 {
+    if a == b {
+        return 0.0;
+    }
+    if *b == BigUint::ZERO {
+        return f64::INFINITY;
+    }
+    let beyond = |x: &BigUint| x.bits().saturating_sub(126);
+    // One shift for both, unless little would be left of b: so neighbours keep their difference.
+    let of_a = beyond(a);
+    let of_b = if a.bits() - b.bits() <= 60 { of_a } else { beyond(b) };
+    let down = |x: &BigUint, shift: u64| u128::try_from(x >> shift).expect("126 bits are left");
+    let up = down(a, of_a) + u128::from(a.trailing_zeros().is_some_and(|zeros| zeros < of_a));
+    // The constant of the standard library is below ln 2, its neighbour above.
+    let whole = mul_up((of_a - of_b) as f64, std::f64::consts::LN_2.next_up());
+    add_up(log_ratio(up, down(b, of_b)), whole)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -311,5 +332,24 @@ mod tests {
         }
         assert_eq!(Probability::ONE.complement(), Probability::ZERO);
         assert_eq!(Probability::HALF.to_f64(), 0.5);
+    }
+
+    #[test]
+    fn ratios_of_large_numbers_are_bounded_from_above() {
+        let power = |exponent: u32| BigUint::from(1u32) << exponent;
+        let three = || BigUint::from(3u32);
+        for (a, b, exact) in [
+            (power(5000), power(4000), 1000.0 * std::f64::consts::LN_2),
+            (three() << 5000u32, power(5000), 3f64.ln()),
+            (three() << 300u32, power(10), 290.0 * std::f64::consts::LN_2 + 3f64.ln()),
+            (power(800) + 1u32, power(800), 0.0),
+        ] {
+            let bound = large_log_ratio(&a, &b);
+            assert!(bound >= exact && bound <= exact * (1.0 + 1e-13) + 1e-37, "{bound} against {exact}");
+        }
+        assert_eq!(large_log_ratio(&power(9), &power(9)), 0.0);
+        assert_eq!(large_log_ratio(&power(9), &BigUint::ZERO), f64::INFINITY);
+        // The difference in the last of 900 bits is not lost, and not rounded away.
+        assert!(large_log_ratio(&(power(900) + 1u32), &power(900)) > 0.0);
     }
 }

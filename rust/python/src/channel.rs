@@ -45,6 +45,11 @@ pub(crate) trait ChannelWrapper {
         })
     }
 
+    /// Bits of the longest code word.
+    fn code_bits(&self) -> u32 {
+        self.core().report_bits()
+    }
+
     /// Values that take as long as `values` of them do.
     fn work(&self, values: usize) -> usize {
         values
@@ -163,7 +168,8 @@ impl<'py, F: ChannelWrapper> Call<'_, 'py, F> {
             return Err(wrong_dtype("x", &x, types));
         }
         let (channel, shape) = (self.wrapper.core(), self.wrapper.shape(&x, form)?);
-        let target = Target::new(&x, self.out, form, channel.report_bits(), &shape, is_single(&values))?;
+        let bits = self.wrapper.code_bits();
+        let target = Target::new(&x, self.out, form, bits, &shape, is_single(&values))?;
         if letters.is_some_and(|letters| target.overlaps(letters)) {
             return Err(PyValueError::new_err("out: an array that shares no memory with letters is needed"));
         }

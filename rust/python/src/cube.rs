@@ -3,14 +3,13 @@
 use bitldp_core::{Channel, Input, Probability};
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyInt};
 
 use crate::arrays::Form;
 use crate::channel::{channel, wrong_shape};
 use crate::error::to_python;
 use crate::grid::Grid;
 use crate::keyed::Source;
-use crate::numbers::{Weight, Whole, count};
+use crate::numbers::{Weight, Whole, count, large};
 
 /// Whole records of signs: with probability ``high`` over 2**64 a report is uniform among the strings that agree with the
 /// input in at least ``near`` places, otherwise among those that agree in at most ``far``.
@@ -43,11 +42,6 @@ pub(crate) struct Cube(bitldp_core::Cube);
 
 fn high_of(high: Weight) -> PyResult<Probability> {
     high.get("high", "2**64", |high| Probability::from_numerator(high).ok())
-}
-
-/// A large integer of Python, from its bytes.
-fn large<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    py.get_type::<PyInt>().call_method1("from_bytes", (PyBytes::new(py, bytes), "little"))
 }
 
 channel! {

@@ -3,6 +3,7 @@
 mod aggregate;
 mod arrays;
 mod bits;
+mod cap;
 mod channel;
 mod cube;
 mod design;
@@ -38,6 +39,8 @@ mod _core {
     use super::aggregate::{count_hashes, count_ones, count_progressions, count_words, histogram, sums};
     #[pymodule_export]
     use super::bits::Bits;
+    #[pymodule_export]
+    use super::cap::Cap;
     #[pymodule_export]
     use super::cube::Cube;
     #[pymodule_export]

@@ -3,7 +3,7 @@
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyBytes, PyInt, PyString};
 
 /// A Python integer, or nothing where 64 bits with a sign do not hold it.
 #[derive(Clone, Copy)]
@@ -120,4 +120,9 @@ pub(crate) fn threads(wanted: Option<Whole>) -> PyResult<Option<usize>> {
         }
         Some(wanted) => count("threads", wanted).map(Some),
     }
+}
+
+/// A large integer of Python, from its bytes.
+pub(crate) fn large<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    py.get_type::<PyInt>().call_method1("from_bytes", (PyBytes::new(py, bytes), "little"))
 }

@@ -15,7 +15,7 @@ use crate::numbers::{Whole, count, threads};
 /// Parameters
 /// ----------
 /// features : int
-///     Numbers of a vector, d, 1 to 2**20 - 1; 1 to 127 of "haar".
+///     Numbers of a vector, d, 1 to 2**31; 1 to 127 of "haar".
 /// radius : float
 ///     Radius of the ball, 1e-100 to 1e100.
 /// kind : {"hadamard", "haar"}
@@ -31,7 +31,8 @@ use crate::numbers::{Whole, count, threads};
 /// Notes
 /// -----
 /// A vector x is lifted to (x/R, sqrt(1 - |x/R|^2), 0, ...), of D coordinates, the power of two above d; outside the ball it
-/// counts as the end of the ball. No privacy rests on a rotation.
+/// counts as the end of the ball. Above 2**24 numbers a vector is cut into blocks, and each rotation is of one of them,
+/// lifted alike. No privacy rests on a rotation.
 #[pyclass(frozen, module = "bitldp._core")]
 pub(crate) struct Rotation(pub(crate) bitldp_core::Rotation, [u8; 32]);
 
@@ -74,6 +75,12 @@ impl Rotation {
     #[getter]
     fn features(&self) -> usize {
         self.0.features()
+    }
+
+    /// Blocks of a vector, of which a rotation takes one; 1 up to 2**24 numbers.
+    #[getter]
+    fn blocks(&self) -> usize {
+        self.0.blocks()
     }
 
     /// Coordinates of a rotated vector, D.

@@ -51,6 +51,7 @@ SETTINGS: dict[str, tuple[object, ...]] = {
     "rappor": ("--categories", 9),
     "hadamard-response": ("--categories", 9),
     "categorical-record": ("--attributes", "3,9,2"),
+    "record-cap": ("--attributes", "3,9,2"),
     "mixed-record": ("--features", 2, "--attributes", "3,9"),
     "brr": ("--points", 30, "--low", 0, "--high", 1, "--m", 1),
     "exponential": ("--points", 9, "--low", 0, "--high", 1),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from decimal import Context, Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp import report
+from bitldp.report.claims import _SampledAmongFake
 
 
 @pytest.mark.parametrize(
@@ -55,6 +58,8 @@ def test_claims_agree_with_the_reference_cases(vectors: dict[int, dict[str, Any]
         "L-SRR, 60 places in the plane, paper",
         "PE, 2 dimensions, k 1, paper",
         "Duchi, 2 dimensions by half-cubes, paper",
+        "RS+FD, GRR, 2 attributes of 10 categories",
+        "RS+FD, GRR, 10 attributes of 10 categories",
     }
 
 
@@ -62,7 +67,46 @@ def test_claims_as_markdown() -> None:
     lines = report.claims_markdown().splitlines()
     assert len(lines) == len(report.claims()) + 2
     assert {line.count("|") for line in lines} == {8}
-    assert sum(line.endswith("| NO |") for line in lines) == 6
+    assert sum(line.endswith("| NO |") for line in lines) == 8
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (2, 3), (3, 3, 2), (2, 5)])
+@pytest.mark.parametrize("epsilon", [0.25, 1.0, 3.0])
+def test_sampling_among_fake_data_by_enumeration(sizes: tuple[int, ...], epsilon: float) -> None:
+    """Every report of every two records: the whole law, written as Algorithm 1 of the paper is."""
+    claim = _SampledAmongFake(sizes, epsilon)
+    laws, every = claim.responses(), list(itertools.product(*map(range, sizes)))
+    count = math.prod(sizes)
+
+    def chance(record: tuple[int, ...], report: tuple[int, ...]) -> Fraction:
+        return sum(
+            Fraction(1, len(sizes))
+            * laws[drawn][report[drawn] != record[drawn]]
+            * Fraction(sizes[drawn], count)  # the fake categories of the others are uniform
+            for drawn in range(len(sizes))
+        )
+
+    table = {record: [chance(record, report) for report in every] for record in every}
+    assert all(sum(law) == 1 for law in table.values())
+    for one_alone, exact in ((True, claim.guarantee.feature), (False, claim.guarantee.record)):
+        worst = max(
+            max(map(Fraction.__truediv__, table[a], table[b]))
+            for a, b in itertools.permutations(every, 2)
+            if not one_alone or sum(map(int.__ne__, a, b)) == 1
+        )
+        truth = (Decimal(worst.numerator) / Decimal(worst.denominator)).ln(Context(prec=60))
+        assert truth <= Decimal(exact) <= truth + Decimal("1e-14")
+    expected = math.log1p(len(sizes) * math.expm1(epsilon))  # claimed epsilon, and nothing amplified
+    assert claim.guarantee.record == pytest.approx(expected, abs=1e-12)
+    if len(set(sizes)) == 1:
+        assert claim.guarantee.feature == pytest.approx(epsilon, abs=1e-12)
+    else:  # where sizes differ, the claim fails for a single attribute, too
+        assert claim.guarantee.feature > epsilon
+
+
+def test_sampling_among_fake_data_amplifies_nothing() -> None:
+    exact = [_SampledAmongFake((10,) * d, 1.0).guarantee.record for d in (1, 2, 10)]
+    assert exact == pytest.approx([1.0, 1.490, 2.900], abs=5e-4)
 
 
 def test_verdicts_are_computed() -> None:

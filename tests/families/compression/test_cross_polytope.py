@@ -335,7 +335,8 @@ def test_silence_and_wrong_reports_are_refused():
         with pytest.raises(error, match="reports"):
             mechanism.decode(wrong)
     for parameters in (
-        {"features": 1 << 20},
+        {"features": (1 << 31) + 1},
+        {"features": (1 << 24) + 1, "cohorts": 5},
         {"features": 128, "rotation": "haar"},
         {"rotation": "none"},
         {"cohorts": 0},
@@ -389,3 +390,67 @@ def test_a_million_features():
     assert reports.codes.max() < 1 << 21
     length = mechanism.letters[1] ** 2
     assert np.square(letters).sum(axis=1) == pytest.approx(length * 1_000_000 / (1 << 20), rel=0.01)
+
+
+def least_variance(d: int, epsilon: float) -> float:
+    """Return the sum of PrivUnit's variances on the sphere, 1/m^2 - 1: of the best cap."""
+    odds = math.expm1(epsilon)
+    best = 0.0
+    for height in np.linspace(0.0, 6.0, 6001).tolist():
+        share = math.erfc(height / math.sqrt(2.0)) / 2.0
+        density = math.exp(-height * height / 2.0) / math.sqrt(2.0 * math.pi)
+        best = max(best, odds * density / (odds * share + 1.0))
+    return d / best**2 - 1.0
+
+
+@pytest.mark.parametrize("features", [1 << 20, 1 << 24])
+def test_the_variance_of_large_vectors_is_within_2_percent_of_the_least(features):
+    total = CrossPolytope(features, epsilon=4.0).total_variance()
+    assert 0.9999 < total / least_variance(features, 4.0) < 1.02
+
+
+@pytest.mark.slow
+def test_large_vectors_are_estimated_as_was_said():
+    """By the product of each of 120 reports with the record, 2^20 numbers: alpha 1e-6, 4.9 deviations.
+
+    Its mean is 1. The squared lengths of reports are E|z|^2 in the mean, all but the lift.
+    """
+    d = 1 << 20
+    mechanism = CrossPolytope(d, epsilon=4.0)
+    x = unit(d, 3).astype(np.float32)
+    along, lengths = [], []
+    for seed in range(120):
+        letters = mechanism.decode(mechanism.randomize(x, rng=seed))
+        along.append(float(letters @ x))
+        lengths.append(float(letters @ letters))
+    deviation = math.sqrt(mechanism._second_moments()[0] - 1.0)
+    assert abs(np.mean(along) - 1.0) < min(4.9 * deviation / math.sqrt(120.0), 0.9)
+    assert np.mean(lengths) - 1.0 == pytest.approx(mechanism.total_variance(), rel=1e-3)
+
+
+def test_vectors_of_more_than_2_to_the_24_numbers_are_cut_into_blocks():
+    d = (1 << 24) + 1
+    mechanism = CrossPolytope(d, epsilon=4.0)
+    assert (mechanism.codec.blocks, mechanism.codec.dimensions) == (2, 1 << 24)
+    assert mechanism._facts()["law"]["blocks"] == 2
+    whole = CrossPolytope(d - 1, epsilon=4.0)
+    assert mechanism.total_variance() / whole.total_variance() == pytest.approx(2.0, rel=1e-3)
+
+
+@pytest.mark.slow
+def test_a_report_of_a_large_vector_is_about_one_of_its_blocks():
+    d = (1 << 24) + 1
+    mechanism = CrossPolytope(d, epsilon=60.0, reports=1)  # the largest coordinate, nearly always
+    x = np.zeros((1, d), np.float32)
+    x[0, 5], x[0, -3] = 0.6, -0.8
+    edges = (0, (d + 1) // 2, d)
+    seen = set()
+    for number in (2, 3):
+        (letters,) = mechanism.decode(mechanism.randomize(x, first=number, rng=number), first=number)
+        parts = [letters[a:b] for a, b in itertools.pairwise(edges)]
+        (block,) = (i for i, part in enumerate(parts) if part.any())
+        seen.add(block)
+        assert parts[block] @ x[0, edges[block] : edges[block + 1]] > 0.0  # of the record's own sign
+        lifted = np.square(letters).sum() / float(mechanism.letters[1]) ** 2
+        assert lifted == pytest.approx(0.5, rel=0.01)  # 2^23 + 1 numbers of 2^24 dimensions
+    assert seen == {0, 1}

@@ -29,6 +29,8 @@ ONE_NUMBER = {
 RECORDS = {
     "Duchi-cube": lambda epsilon: bitldp.Duchi(epsilon=epsilon, features=4, spend="cube"),
     "HypercubePrivUnit": lambda epsilon: bitldp.HypercubePrivUnit(4, epsilon=epsilon),
+    "BallWindow": lambda epsilon: bitldp.BallWindow(4, epsilon=epsilon),
+    "JointWindow": lambda epsilon: bitldp.JointWindow(4, epsilon=epsilon),
     "SampledSigns": lambda epsilon: bitldp.SampledSigns(4, epsilon=epsilon),
     "CLDP": lambda epsilon: CLDP(4, epsilon=epsilon),
     "SignSGD": lambda epsilon: SignSGD(4, epsilon=epsilon),

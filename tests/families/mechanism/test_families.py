@@ -18,7 +18,7 @@ from support.cases import Case, reports_of
 
 NOT_NUMBERS = (
     *("EXP", "PS", "PE", "TwoStage", "Compressed", "Exponential", "LSRR", "LabelLaplace"),
-    *("CategoricalRecord", "CategoricalRecord-split"),
+    *("CategoricalRecord", "CategoricalRecord-split", "RecordCap", "RecordCap-all"),
 )
 
 
@@ -200,7 +200,8 @@ def test_accumulators_merge_and_travel(family):
     assert first.n == whole.n == 500
     for found, expected in zip(pairs(first.estimate()), pairs(whole.estimate()), strict=True):
         assert found.n == expected.n
-        assert found.n == 500 or family.name == "CategoricalRecord"  # of one attribute: some of them
+        # of one attribute: some of them
+        assert found.n == 500 or family.name in ("CategoricalRecord", "RecordCap")
         np.testing.assert_allclose(found.value, expected.value, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(found.stderr, expected.stderr, rtol=1e-9, atol=1e-9)
 
@@ -232,7 +233,13 @@ def test_law_and_letters_give_the_number_back(family):
     np.testing.assert_allclose(law.sum(axis=1), 1.0, atol=1e-12)
     scale = np.abs(mechanism.letters).max()
     np.testing.assert_allclose(law @ mechanism.letters, mechanism.points, atol=2e-9 * scale)
-    if mechanism.guarantee.delta or family.name in ("Duchi-cube", "HypercubePrivUnit"):
+    records = (
+        "Duchi-cube",
+        "HypercubePrivUnit",
+        "JointWindow",
+        "BallWindow",
+    )  # of which a number tells less than epsilon
+    if mechanism.guarantee.delta or family.name.startswith(records):
         return
     logs = np.log(law)
     worst = float((logs.max(axis=0) - logs.min(axis=0)).max())

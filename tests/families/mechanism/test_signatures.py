@@ -19,7 +19,10 @@ EXPORTED = {
 } | {"CLDP": CLDP, "Compressed": Compressed, "FedSel": FedSel}
 
 FIRST = ("categories", "attributes", "candidates", "features")  # what may stand without its name
-WRAPPING = {"TwoStage": ["selection", "release"]}  # others that have two, and no epsilon of their own
+WRAPPING = {
+    "TwoStage": ["selection", "release"],  # others that have two, and no epsilon of their own
+    "WorkloadDesign": ["workload"],  # what is asked comes before what it is asked about
+}
 NO_EPSILON = {"TwoStage", "BitRand"}  # BitRand has epsilon_x and epsilon_y
 
 
@@ -79,7 +82,8 @@ def test_no_default_is_refused(name: str) -> None:
         assert kind(**needed).guarantee.epsilon > 0.0
 
 
-ORACLES = ["GRR", "OLH", "OUE", "SUE", "RAPPOR", "BlockDesign", "HadamardResponse", "SubsetSelection"]
+ORACLES = ["GRR", "OLH", "LOLOHA", "OUE", "SUE", "RAPPOR", "BlockDesign", "HadamardResponse"]
+ORACLES += ["SubsetSelection"]
 
 
 @pytest.mark.parametrize("name", [*ORACLES, "LabelRR", "WarnerRR"])

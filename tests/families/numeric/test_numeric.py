@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import pickle
+import tracemalloc
 
 import bitldp
 import numpy as np
@@ -260,3 +261,43 @@ def test_permutations_are_uniform_and_independent():
 def test_no_frequencies():
     with pytest.raises(ValueError, match="Duchi has no frequencies to estimate"):
         Duchi(epsilon=1.0).estimate_frequencies(np.zeros(3, np.uint8))
+
+
+def test_reports_of_few_coordinates_cost_what_they_name():
+    """Kept apart or counted, in any batches and merged: the same digits, and the same JSON."""
+    mechanism = Duchi(epsilon=4.0, features=50, spend="sample", k=3)
+    x = np.linspace(-1.0, 1.0, 50)[None].repeat(40, axis=0)
+    indices, codes = mechanism.randomize(x, rng=1)
+    for n in (1, 2, 16, 17, 40):  # 50 coordinates are named by the 17th record
+        dense = mechanism.decode((indices[:n], codes[:n]))
+        whole, apart, merged = (mechanism.accumulator() for _ in range(3))
+        whole.update((indices[:n], codes[:n]))
+        for i in range(n):
+            apart.update((indices[i : i + 1], codes[i : i + 1]))
+            single = mechanism.accumulator()
+            single.update((indices[i : i + 1], codes[i : i + 1]))
+            merged.merge(single)
+        assert apart._apart.size == 3 * ((n - 1) % 16 + 1)  # what came before is counted
+        counted = type(whole).from_json(whole.to_json(), mechanism)
+        assert not counted._apart.size
+        for other in (apart, merged, counted):
+            assert np.array_equal(whole.mean, other.mean)
+            assert np.array_equal(whole.m2, other.m2)
+        assert whole.mean == pytest.approx(dense.mean(axis=0), abs=1e-12)
+        before = apart.kept()
+        apart.update((indices[:1], codes[:1]))
+        apart.restore(before)
+        assert apart.to_json() == merged.to_json() == whole.to_json()
+
+
+def test_a_report_of_ten_million_numbers_takes_no_memory_for_all_of_them():
+    mechanism = Duchi(epsilon=4.0, features=10_000_000, spend="sample")
+    accumulator = mechanism.accumulator()
+    rng = np.random.default_rng(1)
+    tracemalloc.start()
+    for index in rng.integers(0, mechanism.features, 20).tolist():
+        accumulator.update((np.full((1, mechanism.k), index), np.zeros((1, mechanism.k), np.uint8)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert accumulator.n == 20
+    assert peak < 1 << 20

@@ -186,6 +186,15 @@ def test_grr_follows_its_law(rng):
     assert fits(x, reference.grr(x, 6, 0.375, rng), reference.probabilities(law))
 
 
+def test_joint_windows_follow_their_law(rng):
+    """Two numbers of 3 points, of which a report is near in 3 of 5 cells each."""
+    x = rng.integers(0, 3, (N, 2))
+    reports = reference.joint_window(x, 3, 1, 0.625, rng)
+    near = np.abs(np.arange(5) - np.arange(1, 4)[:, None]) <= 1
+    law = 0.625 / 9 * np.kron(near, near) + 0.375 / 25
+    assert fits(x @ [3, 1], reports @ [5, 1], law)
+
+
 @pytest.mark.parametrize(("cells", "width"), [(9, 3), (9, 4), (10, 9)])
 def test_windows_follow_their_law(cells, width, rng):
     x = rng.integers(0, cells, N, dtype=np.uint16)

@@ -12,7 +12,7 @@ from bitldp.accounting import ORDERS, Account, account, pld, renyi
 from bitldp.accounting.compose import concentration, from_renyi
 from bitldp.accounting.laws import parts
 from bitldp.accounting.losses import profile
-from bitldp.channels import Bits, Cube, Matrix, Mixture, Select, Shift, Unary, Window
+from bitldp.channels import Bits, Cap, Cube, Matrix, Mixture, Select, Shift, Unary, Window
 from bitldp.channels.noise import gaussian_weights
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -139,6 +139,7 @@ def test_every_channel_is_accounted_for():
     half = [ONE // 4, ONE // 2, ONE // 4]
     channels = {
         "Bits": Bits([[0.8]], [[0.3]], 2),
+        "Cap": Cap([(5, 1)], [(4, 1), (3, 2)], 1, ONE // 3),
         "Cube": Cube(9, 5, 4, ONE // 4 * 3),
         "Matrix": Matrix(np.array([[0.7, 0.3], [0.3, 0.7]])),
         "Mixture": Mixture(Window(5, 2, 0.6), Matrix(np.array([[0.5, 0.3, 0.2], [0.5, 0.2, 0.3]]))),

@@ -23,6 +23,7 @@ CAUGHT = {
         ONE_SIGN,
     ),
     "CapOneTooSmall": (faults.CapOneTooSmall, (6,), {"epsilon": 2.0}, 50_000, None),
+    "NumbersApart": (faults.NumbersApart, (3,), {"epsilon": 2.0}, 20_000, None),
     "LastSignUnprotected": (faults.LastSignUnprotected, (6,), {"epsilon": 3.0, "k": 2}, 10_000, None),
     "LargestSampled": (
         faults.LargestSampled,
@@ -55,6 +56,7 @@ CAUGHT = {
     "StrongerAnswers": (faults.StrongerAnswers, (2,), {"epsilon": 1.0}, 20_000, None),
     "SteepPolytope": (faults.SteepPolytope, (50,), {"epsilon": 2.0}, 20_000, None),
     "SteepCodebook": (faults.SteepCodebook, (5,), {"epsilon": 2.0}, 20_000, None),
+    "SteepCap": (faults.SteepCap, ((2, 4, 3),), {"epsilon": 3.0, "m": 2}, 20_000, None),
     "SteepExponential": (faults.SteepExponential, (8,), {"epsilon": 2.0}, 20_000, None),
 }
 

@@ -51,7 +51,8 @@ def test_what_is_best():
     ages = recommend("distribution", epsilon=1.0, interval=(0.0, 100.0)).mechanism
     assert ages.interval == (0.0, 100.0)
     assert type(recommend("range", epsilon=1.0, size=1440).mechanism) is bitldp.Hierarchy
-    assert type(recommend("range", epsilon=1.0, size=6).mechanism) in ORACLES.values()
+    assert type(recommend("range", epsilon=1.0, size=6).mechanism) is bitldp.WorkloadDesign
+    assert type(recommend("range", epsilon=4.0, size=6).mechanism) in ORACLES.values()
     words = recommend("top", epsilon=4.0, size=1 << 64).mechanism
     assert type(words) is bitldp.HeavyHitters
     assert words.bits == 64

@@ -11,7 +11,7 @@ import numpy as np
 
 import bitldp
 from bitldp import _core
-from bitldp._core import Bits, Cube, Design, Matrix, Mixture, Select, Shift, Subset, Unary, Window
+from bitldp._core import Bits, Cap, Cube, Design, Matrix, Mixture, Select, Shift, Subset, Unary, Window
 from bitldp.cli.perturb.request import Request
 from bitldp.ledger.budget import LedgerState
 from bitldp.ledger.entry import Entry, to_json
@@ -163,7 +163,7 @@ def law_of(mechanism: Any) -> list[dict[str, Any]]:
     symbols = mechanism._symbols()
     if not symbols:  # nothing is told of the input
         return [{"times": 1, "laws": [{"law": "mute"}]}]
-    if isinstance(mechanism, Attributes) and mechanism.k is not None:
+    if isinstance(mechanism, Attributes) and mechanism.spend == "sample":
         runs = [(run.mechanism._symbols()[0].laws, run.stop - run.start) for run in mechanism._runs]
         laws = [_bounded(law) for (law,), _ in runs]
         return [{"times": mechanism.k, "laws": laws, "each": [count for _, count in runs]}]
@@ -254,6 +254,18 @@ def _(law: Cube) -> dict[str, Any]:
         "bits": law.bits,
         "near": law.near,
         "far": law.far,
+        "high": str(law.high),
+        "mute": law.mute,
+    }
+
+
+@_integers.register
+def _(law: Cap) -> dict[str, Any]:
+    return {
+        "law": "cap",
+        "windows": [list(each) for each in law.windows],
+        "subsets": [list(each) for each in law.subsets],
+        "hits": law.hits,
         "high": str(law.high),
         "mute": law.mute,
     }

@@ -91,13 +91,15 @@ class RotatedMeans(Means):
     def letters(self) -> NDArray[np.float64]:
         """Decoded value of a reported coordinate after its rotation: -R/m and R/m for codes 2 j and 2 j + 1.
 
+        Where a report is about one of B blocks of coordinates, B times that.
+
         Raises
         ------
         ValueError
             If the reports are uninformative (epsilon 0).
         """
         self._check_informative()
-        scale = self.radius / self._moments[0]
+        scale = self.codec.blocks * self.radius / self._moments[0]
         return np.array([-scale, scale])
 
     def _check_informative(self) -> None:
@@ -348,7 +350,8 @@ class RotatedMeans(Means):
         """Return E[z^2]/R^2 of a letter z along the record, and in any direction across it."""
         self._check_informative()
         mean, square = self._moments
-        return square / mean**2, (1.0 - square) / (self.codec.dimensions - 1) / mean**2
+        scale = self.codec.blocks / mean**2  # B^2, for one report in B
+        return square * scale, (1.0 - square) / (self.codec.dimensions - 1) * scale
 
     def _reach(self, total: bool = False) -> tuple[Reach]:
         """Return the norm of a decoded vector, which bounds every coordinate under any rotation."""

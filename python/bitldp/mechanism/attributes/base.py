@@ -186,18 +186,17 @@ class Attributes(Mechanism):
             ),
             given="; ".join(dict.fromkeys(each.guarantee.given for each in parts if each.guarantee.given)),
         )
+        self._set(k=k, _guarantee=guarantee)
+        self._keep(parts)
+        return parts
+
+    def _keep(self, parts: Sequence[Mechanism]) -> None:
+        """Keep the mechanism of each attribute, and the form of their reports."""
         starts = [i for i, each in enumerate(parts) if i == 0 or each != parts[i - 1]]
         runs = [
             EqualAttributes(parts[i], i, j) for i, j in zip(starts, [*starts[1:], len(parts)], strict=True)
         ]
-        self._set(
-            k=k,
-            _parts=tuple(parts),
-            _runs=tuple(runs),
-            _form=common([each.mechanism for each in runs]),
-            _guarantee=guarantee,
-        )
-        return parts
+        self._set(_parts=tuple(parts), _runs=tuple(runs), _form=common([each.mechanism for each in runs]))
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
@@ -233,14 +232,22 @@ class Attributes(Mechanism):
         """Attributes of a record, for each that is released."""
         return self.columns / (self.k or self.columns)
 
+    @property
+    def _chances(self) -> Sequence[float]:
+        """Chance of each attribute to be released."""
+        return (1.0 / self._scale,) * self.columns
+
     def mean_variance(self) -> float:
         """Return the mean `variance` over all it is of and uniform inputs; see `Mechanism.mean_variance`."""
         return self._mean_of(self._parts, self._scale)
 
     def _reach(self, total: bool = False) -> tuple[Reach, ...]:
         """Return that of every attribute: of those that are sampled, a liar chooses which."""
-        chance = 1.0 / self._scale
-        return tuple(replace(each, chance=chance) for part in self._parts for each in part._reach(total))
+        return tuple(
+            replace(each, chance=chance)
+            for part, chance in zip(self._parts, self._chances, strict=True)
+            for each in part._reach(total)
+        )
 
     def _symbols(self) -> tuple[Symbols, ...]:
         """Return the laws of the attributes; where they are sampled, which one is a public choice."""
@@ -395,8 +402,8 @@ class AttributesAccumulator(BatchAccumulator):
     def __init__(self, mechanism: Attributes) -> None:
         super().__init__(mechanism)
         self.attributes: tuple[Any, ...] = tuple(each.accumulator() for each in mechanism.mechanisms)
-        for each in self.attributes:
-            each._chance = 1.0 / mechanism._scale  # a liar chooses which attributes a report is about
+        for each, chance in zip(self.attributes, mechanism._chances, strict=True):
+            each._chance = chance  # a liar chooses which attributes a report is about
 
     def _update(self, reports: Any, output: str, records: int | None, threads: int | None) -> None:
         checks.choice("output", output, ("codes", "packed"))

@@ -1,5 +1,6 @@
 //! Reports about rotated vectors: the rotations are undone, for each report or for sums of reports.
 
+use std::ops::Range;
 use std::sync::Mutex;
 
 use crate::codec::{Rotated, RotationBuffers, Undone};
@@ -21,9 +22,9 @@ const TASK: usize = 64;
 
 /// Undoes the rotations of reports `2 j + s`: coordinate `j` of the rotated vector, with a minus where `s` is 0.
 ///
-/// A decoded report is a row of its rotation, of the length 1, as a vector of the ball: the lift is dropped. With
-/// Hadamard rotations the row is integers over their stretch, so sums of rows are exact, and the same in any order, up to
-/// about 2^53.
+/// A decoded report is a row of its rotation, of the length 1, as a vector of the ball: the lift is dropped, and outside of
+/// the rotation's block it is 0. With Hadamard rotations the row is integers over their stretch, so sums of rows are exact,
+/// and the same in any order, up to about 2^53.
 pub struct Undo<'a> {
     rotated: Rotated<'a>,
     codes: &'a [u32],
@@ -79,7 +80,11 @@ impl<'a> Undo<'a> {
             let out = unsafe { parts.part(range.start * features..range.end * features) };
             let mut buffers = self.rotated.rotation.buffers(self.isa);
             for (out, at) in out.chunks_exact_mut(features).zip(range) {
-                match self.undone(&mut buffers, at) {
+                let (block, undone) = self.undone(&mut buffers, at);
+                out[..block.start].fill(0.0);
+                out[block.end..].fill(0.0);
+                let out = &mut out[block];
+                match undone {
                     Undone::Whole(row) => {
                         out.iter_mut().zip(row).for_each(|(out, &x)| *out = f64::from(x) * scale);
                     }
@@ -106,7 +111,9 @@ impl<'a> Undo<'a> {
             let mut buffers = self.rotated.rotation.buffers(self.isa);
             for at in range {
                 let (sum, square) = sums.split_at_mut(features);
-                match self.undone(&mut buffers, at) {
+                let (block, undone) = self.undone(&mut buffers, at);
+                let (sum, square) = (&mut sum[block.clone()], &mut square[block]);
+                match undone {
                     Undone::Whole(row) => add(self.isa, row.iter().map(|&x| f64::from(x)), sum, square),
                     Undone::Real(row) => add(self.isa, row.iter().copied(), sum, square),
                 }
@@ -124,7 +131,7 @@ impl<'a> Undo<'a> {
         Ok([total, squares])
     }
 
-    fn undone<'b>(&self, buffers: &'b mut RotationBuffers<'_>, at: usize) -> Undone<'b> {
+    fn undone<'b>(&self, buffers: &'b mut RotationBuffers<'_>, at: usize) -> (Range<usize>, Undone<'b>) {
         buffers.undo(self.rotated.numbers[at], self.codes[at])
     }
 }
@@ -171,8 +178,9 @@ pub fn undo_counts(
         let out = unsafe { parts.part(row * features..(row + 1) * features) };
         let counts = counts[row * 2 * dimensions..(row + 1) * 2 * dimensions].as_chunks::<2>().0;
         let mut vector: Vec<f64> = counts.iter().map(|&[minus, plus]| plus as f64 - minus as f64).collect();
-        rotation.buffers(isa).undo_all(numbers[row], &mut vector);
-        out.iter_mut().zip(vector).for_each(|(out, x)| *out = x * scale);
+        let block = rotation.buffers(isa).undo_all(numbers[row], &mut vector);
+        out.fill(0.0);
+        out[block].iter_mut().zip(vector).for_each(|(out, x)| *out = x * scale);
     });
     Ok(())
 }

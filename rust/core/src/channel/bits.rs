@@ -214,7 +214,8 @@ impl Channel for Bits {
         call.refuse_letters()?;
         let Call { codec, input, output, keys: key, first_chunk, threads, .. } = call;
         let bits = self.bits;
-        let chunks = Chunks { reports: input.len(), bits, values: 1, chunk: CHUNK, first_chunk, threads };
+        let chunks =
+            Chunks { reports: input.len(), bits, codes: 1, values: 1, chunk: CHUNK, first_chunk, threads };
         let reason = self.check(codec, input, &output, &chunks)?;
         let (plans, pattern, spread) = (&self.plans, self.pattern.as_deref(), &self.spread);
         let classes = &self.classes;
@@ -255,8 +256,17 @@ impl Bits {
         let (codec, features, numbers) = (call.codec, self.features, call.codec.is_some());
         let law = |digest: &mut Digest| self.absorb(codec, digest);
         let (values, words, bits) = (features, features, self.bits);
-        let description =
-            records::WholeRecordCall { isa, values, words, bits, numbers, mute: false, law: &law, heard };
+        let description = records::WholeRecordCall {
+            isa,
+            values,
+            words,
+            codes: 1,
+            bits,
+            numbers,
+            mute: false,
+            law: &law,
+            heard,
+        };
         // Integers are numbers where there is a codec.
         let seen = if numbers { Input::F64(&[]) } else { call.input };
         let reason = self.check(codec, seen, &call.output, &description.chunks(&call)?)?;

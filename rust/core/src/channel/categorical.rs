@@ -40,7 +40,8 @@ pub(super) fn randomize(
     let (rows, columns) = (channel.rows(), channel.columns());
     let bits = report_bits(columns);
     check_grid("grid", rows, grid, input)?;
-    let chunks = Chunks { reports: input.len(), bits, values: 1, chunk: CHUNK, first_chunk, threads };
+    let chunks =
+        Chunks { reports: input.len(), bits, codes: 1, values: 1, chunk: CHUNK, first_chunk, threads };
     check_output(columns, letters, &output, &chunks)?;
     let mut zeros = Vec::new();
     let (heard_grid, heard_input) = heard(channel.is_mute(), grid, input, &mut zeros);

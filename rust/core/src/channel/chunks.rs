@@ -16,6 +16,8 @@ pub(super) struct Chunks {
     pub(super) reports: usize,
     /// Bits of a report.
     pub(super) bits: u32,
+    /// Code words of a report.
+    pub(super) codes: usize,
     /// Values that a report is about, and numbers that it stands for.
     pub(super) values: usize,
     /// Reports in a chunk.
@@ -32,11 +34,12 @@ impl Chunks {
             Output::U16(_) => 16,
             _ => 32,
         };
-        if matches!(output, Output::U8(_) | Output::U16(_) | Output::U32(_)) && width < self.bits {
-            let reason = format!("elements of {width} bits do not hold reports of {}", self.bits);
+        let word = self.bits.div_ceil(self.codes as u32);
+        if matches!(output, Output::U8(_) | Output::U16(_) | Output::U32(_)) && width < word {
+            let reason = format!("elements of {width} bits do not hold reports of {word}");
             return Err(Error::Output { reason });
         }
-        let whole = self.filled(0..self.reports, output.is_real());
+        let whole = Chunks::filled(0..self.reports, self.elements(output));
         let needed = output.needed(whole.len(), self.bits as usize);
         if output.len() != needed {
             return Err(Error::Output {
@@ -84,9 +87,9 @@ impl Chunks {
         nanoseconds: usize,
         draw: impl Fn(u64, Range<usize>, Output<'_>) -> Option<usize> + Sync,
     ) -> std::result::Result<(), usize> {
-        let (real, bits) = (output.is_real(), self.bits as usize);
+        let (elements, bits) = (self.elements(&output), self.bits as usize);
         let first = AtomicUsize::new(usize::MAX);
-        let parts = OutputParts::new(output.reports(self.filled(0..self.reports, real), bits));
+        let parts = OutputParts::new(output.reports(Chunks::filled(0..self.reports, elements), bits));
         for_chunks(self.reports, self.chunk, self.threads, nanoseconds, |chunk, range| {
             let start = range.start * self.values;
             // Behind a refused position nothing can come first, and nothing will leave.
@@ -94,7 +97,7 @@ impl Chunks {
                 return;
             }
             // SAFETY: chunks do not overlap.
-            let output = unsafe { parts.part(self.filled(range.clone(), real), bits) };
+            let output = unsafe { parts.part(Chunks::filled(range.clone(), elements), bits) };
             if let Some(position) = draw(self.first_chunk + chunk as u64, range, output) {
                 first.fetch_min(start + position, Ordering::Relaxed);
             }
@@ -108,9 +111,17 @@ impl Chunks {
         }
     }
 
-    /// Where in the output reports go, in reports, or in numbers where those leave.
-    fn filled(&self, reports: Range<usize>, real: bool) -> Range<usize> {
-        let elements = if real { self.values } else { 1 };
+    /// Elements of the output that a report fills; 1 where those are its bits.
+    fn elements(&self, output: &Output<'_>) -> usize {
+        match output {
+            Output::Bits(_) | Output::Packed(_) => 1,
+            Output::U8(_) | Output::U16(_) | Output::U32(_) => self.codes,
+            Output::F32(_) | Output::F64(_) => self.values,
+        }
+    }
+
+    /// Where in the output reports of so many elements go.
+    fn filled(reports: Range<usize>, elements: usize) -> Range<usize> {
         reports.start * elements..reports.end * elements
     }
 }

@@ -15,7 +15,7 @@ use crate::io::{Input, Output};
 use crate::isa::{Isa, vectorised};
 use crate::kernel::cube::CubeSampler;
 use crate::parallel::CHUNK;
-use crate::probability::{Probability, add_up, log_ratio, mul_up};
+use crate::probability::{Probability, large_log_ratio};
 use crate::random::{Digest, Key};
 
 /// The longest record: about what is still prepared in a second.
@@ -116,7 +116,15 @@ impl Cube {
     /// The records of an input.
     fn chunks(&self, input: Input<'_>, first_chunk: u64, threads: Option<usize>) -> Chunks {
         let (bits, values) = (self.bits(), self.bits() as usize);
-        Chunks { reports: input.len() / values, bits, values, chunk: self.chunk(), first_chunk, threads }
+        Chunks {
+            reports: input.len() / values,
+            bits,
+            codes: 1,
+            values,
+            chunk: self.chunk(),
+            first_chunk,
+            threads,
+        }
     }
 
     /// Refuses what does not fit; gives the decoded values of a 0 and a 1.
@@ -181,7 +189,7 @@ impl Channel for Cube {
             kinds.push(inside + outside);
         }
         let (most, least) = (kinds.iter().max().expect("one"), kinds.iter().min().expect("one"));
-        log_ratio_of(most, least)
+        large_log_ratio(most, least)
     }
 
     fn report_bits(&self) -> u32 {
@@ -248,8 +256,17 @@ impl Cube {
             absorb(grid, digest);
         };
         let (values, bits) = (self.bits() as usize, self.bits());
-        let description =
-            records::WholeRecordCall { isa, values, words: 1, bits, numbers, mute, law: &law, heard };
+        let description = records::WholeRecordCall {
+            isa,
+            values,
+            words: 1,
+            codes: 1,
+            bits,
+            numbers,
+            mute,
+            law: &law,
+            heard,
+        };
         let chunks = description.chunks(&call)?;
         // Integers are numbers where there is a grid.
         let seen = if numbers { Input::F64(&[]) } else { call.input };
@@ -311,47 +328,4 @@ fn first_above_one(isa: Isa, values: &[u8]) -> Option<usize> {
         return None;
     }
     values.iter().position(|&bit| bit > 1)
-}
-
-/// An upper bound of `ln(a / b)` for `a >= b`: 126 bits of the two are kept, `a` rounded up and `b` down.
-fn log_ratio_of(a: &BigUint, b: &BigUint) -> f64 {
-    if a == b {
-        return 0.0;
-    }
-    if *b == BigUint::ZERO {
-        return f64::INFINITY;
-    }
-    let beyond = |x: &BigUint| x.bits().saturating_sub(126);
-    // One shift for both, unless little would be left of b: so neighbours keep their difference.
-    let of_a = beyond(a);
-    let of_b = if a.bits() - b.bits() <= 60 { of_a } else { beyond(b) };
-    let down = |x: &BigUint, shift: u64| u128::try_from(x >> shift).expect("126 bits are left");
-    let up = down(a, of_a) + u128::from(a.trailing_zeros().is_some_and(|zeros| zeros < of_a));
-    // The constant of the standard library is below ln 2, its neighbour above.
-    let whole = mul_up((of_a - of_b) as f64, std::f64::consts::LN_2.next_up());
-    add_up(log_ratio(up, down(b, of_b)), whole)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ratios_of_large_numbers_are_bounded_from_above() {
-        let power = |exponent: u32| BigUint::from(1u32) << exponent;
-        let three = || BigUint::from(3u32);
-        for (a, b, exact) in [
-            (power(5000), power(4000), 1000.0 * std::f64::consts::LN_2),
-            (three() << 5000u32, power(5000), 3f64.ln()),
-            (three() << 300u32, power(10), 290.0 * std::f64::consts::LN_2 + 3f64.ln()),
-            (power(800) + 1u32, power(800), 0.0),
-        ] {
-            let bound = log_ratio_of(&a, &b);
-            assert!(bound >= exact && bound <= exact * (1.0 + 1e-13) + 1e-37, "{bound} against {exact}");
-        }
-        assert_eq!(log_ratio_of(&power(9), &power(9)), 0.0);
-        assert_eq!(log_ratio_of(&power(9), &BigUint::ZERO), f64::INFINITY);
-        // The difference in the last of 900 bits is not lost, and not rounded away.
-        assert!(log_ratio_of(&(power(900) + 1u32), &power(900)) > 0.0);
-    }
 }

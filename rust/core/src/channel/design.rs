@@ -220,6 +220,7 @@ impl Design {
             isa,
             values: 1,
             words: 1,
+            codes: 1,
             bits,
             numbers: false,
             mute,

@@ -119,7 +119,8 @@ fn randomize_hearing(
     let KeyedCall { codec: grids, input, letters, output, randomness, threads } = call;
     let columns = randomness.columns(input.len())?;
     let bits = report_bits(description.columns);
-    let batch = Chunks { reports: input.len(), bits, values: 1, chunk: CHUNK, first_chunk: 0, threads };
+    let batch =
+        Chunks { reports: input.len(), bits, codes: 1, values: 1, chunk: CHUNK, first_chunk: 0, threads };
     check_output(description.columns, letters, &output, &batch)?;
     if grids[0].is_none() && input.is_real() {
         return Err(argument("x", "without a grid, integers are needed".into()));

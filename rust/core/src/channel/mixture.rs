@@ -104,7 +104,8 @@ impl Channel for Mixture {
         for ((name, rows), grid) in ["grids[0]", "grids[1]"].into_iter().zip(rows).zip(grids) {
             check_grid(name, rows, Some(grid), input)?;
         }
-        let chunks = Chunks { reports: input.len(), bits, values: 1, chunk: CHUNK, first_chunk, threads };
+        let chunks =
+            Chunks { reports: input.len(), bits, codes: 1, values: 1, chunk: CHUNK, first_chunk, threads };
         check_output(self.outputs(), letters, &output, &chunks)?;
         let single = Letters::single(letters, &output);
         let sampler = |i: usize| CategoricalSampler {

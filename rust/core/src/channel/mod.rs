@@ -3,6 +3,7 @@
 mod bit;
 mod bits;
 mod call;
+mod cap;
 mod categorical;
 mod chunks;
 mod cube;
@@ -19,6 +20,7 @@ mod window;
 pub use bit::Bit;
 pub use bits::{Bits, BitsEpsilon};
 pub use call::{Call, Channel};
+pub use cap::Cap;
 pub use cube::Cube;
 pub use design::Design;
 pub use keyed::{Keyed, KeyedCall, KeyedRandomness};

@@ -173,7 +173,8 @@ impl Channel for Select {
         }
         let bits = self.report_bits();
         packed_len(reports, bits)?;
-        Chunks { reports, bits, values: dimensions, chunk: SLOTS, first_chunk, threads }.check(&output)?;
+        Chunks { reports, bits, codes: 1, values: dimensions, chunk: SLOTS, first_chunk, threads }
+            .check(&output)?;
         let law = &self.law;
         let sampler =
             SelectSampler { isa, key, law, dimensions: self.dimensions as usize, signed: self.signed };
@@ -224,6 +225,7 @@ impl Select {
             isa,
             values,
             words: 1,
+            codes: 1,
             bits,
             numbers: true,
             mute: false,

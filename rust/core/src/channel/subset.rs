@@ -100,7 +100,7 @@ impl Channel for Subset {
         let Call { input, output, keys: key, first_chunk, threads, .. } = call;
         check(input, &output)?;
         let (bits, chunk, elements) = (self.report_bits(), self.chunk(), self.elements());
-        let chunks = Chunks { reports: input.len(), bits, values: 1, chunk, first_chunk, threads };
+        let chunks = Chunks { reports: input.len(), bits, codes: 1, values: 1, chunk, first_chunk, threads };
         chunks.check(&output)?;
         let mut zeros = Vec::new();
         let (_, heard) = heard(self.is_mute(), None::<()>, input, &mut zeros);
@@ -134,6 +134,7 @@ impl Subset {
             isa,
             values: 1,
             words: 1,
+            codes: 1,
             bits,
             numbers: false,
             mute,

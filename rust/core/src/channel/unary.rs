@@ -101,7 +101,7 @@ impl Channel for Unary {
         call.refuse_letters()?;
         let Call { input, output, keys: key, first_chunk, threads, .. } = call;
         let (bits, chunk) = (self.report_bits(), self.chunk());
-        let chunks = Chunks { reports: input.len(), bits, values: 1, chunk, first_chunk, threads };
+        let chunks = Chunks { reports: input.len(), bits, codes: 1, values: 1, chunk, first_chunk, threads };
         self.check(input, &output, &chunks)?;
         let sampler =
             UnarySampler { isa, key, categories: self.categories, others: &self.others, own: &self.own };
@@ -134,6 +134,7 @@ impl Unary {
             isa,
             values: 1,
             words: 1,
+            codes: 1,
             bits,
             numbers: false,
             mute: false,

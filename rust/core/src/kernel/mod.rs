@@ -2,6 +2,7 @@
 //! units that give the same answers.
 
 pub(crate) mod bits;
+pub(crate) mod cap;
 pub(crate) mod categorical;
 pub(crate) mod cube;
 pub(crate) mod select;

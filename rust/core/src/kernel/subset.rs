@@ -32,7 +32,7 @@ impl SubsetSampler<'_> {
     /// Randomizes chunk `chunk` of the key's stream: `output` has room for just the reports of `input`.
     pub(crate) fn chunk(&self, chunk: u64, input: Input<'_>, output: Output<'_>) {
         let elements = self.elements as usize;
-        let mut draws = SubsetDraws::new(self, chunk);
+        let mut draws = SubsetDraws::new(self.isa, self.key, chunk, [Purpose::Main, Purpose::Refine]);
         match output {
             Output::Bits(out) => self.strings(&mut draws, input, out),
             Output::Packed(out) => {
@@ -72,7 +72,7 @@ impl SubsetSampler<'_> {
 
 /// Puts one more position, the `own`-th, between the others; before and behind those is a byte.
 #[inline(always)]
-fn insert(others: &[u8], own: u32, is_in: bool, string: &mut [u8]) {
+pub(super) fn insert(others: &[u8], own: u32, is_in: bool, string: &mut [u8]) {
     let positions = (0..).zip(others.iter().zip(&others[1..]));
     for (bit, (position, (&before, &here))) in string.iter_mut().zip(positions) {
         let rest = if position < own { here } else { before };
@@ -81,8 +81,9 @@ fn insert(others: &[u8], own: u32, is_in: bool, string: &mut [u8]) {
 }
 
 /// The draws of a chunk, one behind the other.
-struct SubsetDraws<'a> {
-    sampler: &'a SubsetSampler<'a>,
+pub(super) struct SubsetDraws<'a> {
+    isa: Isa,
+    key: &'a Key,
     nonce: u64,
     group: u64,
     refine: Refine<'a>,
@@ -91,10 +92,10 @@ struct SubsetDraws<'a> {
 }
 
 impl<'a> SubsetDraws<'a> {
-    fn new(sampler: &'a SubsetSampler<'a>, chunk: u64) -> SubsetDraws<'a> {
-        let refine = Refine::new(sampler.isa, sampler.key, nonce(Purpose::Refine, chunk));
-        let nonce = nonce(Purpose::Main, chunk);
-        SubsetDraws { sampler, nonce, group: 0, refine, keystream: [0; AT_ONCE], used: AT_ONCE }
+    /// The draws of two streams: one of all that is drawn at first, and one of what is drawn anew.
+    pub(super) fn new(isa: Isa, key: &'a Key, chunk: u64, [main, refine]: [Purpose; 2]) -> SubsetDraws<'a> {
+        let (nonce, refine) = (nonce(main, chunk), Refine::new(isa, key, nonce(refine, chunk)));
+        SubsetDraws { isa, key, nonce, group: 0, refine, keystream: [0; AT_ONCE], used: AT_ONCE }
     }
 
     #[inline(always)]
@@ -109,7 +110,7 @@ impl<'a> SubsetDraws<'a> {
 
     #[inline(never)]
     fn refill(&mut self) {
-        fill(self.sampler.isa, self.sampler.key, self.nonce, self.group, &mut self.keystream);
+        fill(self.isa, self.key, self.nonce, self.group, &mut self.keystream);
         self.group += (AT_ONCE / GROUP) as u64;
         self.used = 0;
     }
@@ -135,7 +136,7 @@ impl<'a> SubsetDraws<'a> {
     ///
     /// Floyd's algorithm: of the positions up to `last`, one is drawn; if it is in the set already, `last` is not, and stands
     /// for it (Bentley and Floyd, "A sample of brilliance", CACM 30, 1987). One fewer are its draws without the first.
-    fn others(&mut self, positions: u32, size: u32, fewer: bool, set: &mut [u8]) {
+    pub(super) fn others(&mut self, positions: u32, size: u32, fewer: bool, set: &mut [u8]) {
         set.fill(0);
         let first = positions - size;
         for last in first..positions {

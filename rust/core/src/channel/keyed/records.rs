@@ -20,6 +20,8 @@ pub(in crate::channel) struct WholeRecordCall<'a> {
     pub(in crate::channel) values: usize,
     /// Code words of its report.
     pub(in crate::channel) words: usize,
+    /// Elements that a code word leaves as.
+    pub(in crate::channel) codes: usize,
     /// Bits of a code word.
     pub(in crate::channel) bits: u32,
     /// True where the values count as numbers.
@@ -37,7 +39,7 @@ impl WholeRecordCall<'_> {
     /// # Errors
     /// Values that are no whole records.
     pub(in crate::channel) fn chunks<C>(&self, call: &KeyedCall<'_, C>) -> Result<Chunks> {
-        let WholeRecordCall { values, words, bits, .. } = *self;
+        let WholeRecordCall { values, words, codes, bits, .. } = *self;
         if !call.input.len().is_multiple_of(values) {
             let reason = format!("{} values are no whole number of records of {values}", call.input.len());
             return Err(Error::Shape { name: "x", reason });
@@ -46,7 +48,7 @@ impl WholeRecordCall<'_> {
         // Whole bytes of packed reports, whatever their bits are.
         let chunk = (CHUNK / values).clamp(8, 64) / 8 * 8 * words;
         let (reports, threads) = (records * words, call.threads);
-        Ok(Chunks { reports, bits, values: values / words, chunk, first_chunk: 0, threads })
+        Ok(Chunks { reports, bits, codes, values: values / words, chunk, first_chunk: 0, threads })
     }
 
     /// Draws a checked call. `refused` says which of the values of whole records has no law; `draw` writes the report of one
@@ -105,7 +107,7 @@ impl WholeRecordCall<'_> {
     /// Where the report of a record of the chunk goes: one that will be packed, as bits.
     fn report<'b>(&self, at: usize, spare: &'b mut [u8], output: &'b mut Output<'_>) -> Output<'b> {
         let part = |size: usize| at * size..(at + 1) * size;
-        let (codes, numbers) = (part(self.words), part(self.values));
+        let (codes, numbers) = (part(self.words * self.codes), part(self.values));
         let bits = part(self.words * self.bits as usize);
         match output {
             Output::U8(slice) => Output::U8(&mut slice[codes]),

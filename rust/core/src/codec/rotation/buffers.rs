@@ -1,9 +1,11 @@
 //! Working memory in which vectors are rotated and rotated back, one after the other.
 
+use std::ops::Range;
+
 use super::family::{Rotation, RotationKind, passes};
 use super::haar::Reflections;
 use super::hadamard::transform;
-use super::lift::{Part, lift};
+use super::lift::{Part, lift, lift_block};
 use super::signs;
 use crate::isa::Isa;
 use crate::random::{GROUP, Purpose, Refine, fill, nonce};
@@ -22,10 +24,11 @@ impl Rotation {
             isa,
             rotation: self,
             number: None,
+            block: 0..0,
             vector: vec![0.0; self.dimensions],
             signs: vec![0; signs],
             reflections: None,
-            wide: vec![0.0; self.dimensions],
+            wide: vec![0.0; if self.kind == RotationKind::Haar { self.dimensions } else { 0 }],
         }
     }
 }
@@ -36,6 +39,8 @@ pub(crate) struct RotationBuffers<'a> {
     rotation: &'a Rotation,
     /// The rotation whose draws are at hand.
     number: Option<u32>,
+    /// The numbers of a vector that it is about.
+    block: Range<usize>,
     vector: Vec<f32>,
     signs: Vec<u8>,
     reflections: Option<Reflections>,
@@ -48,6 +53,7 @@ impl RotationBuffers<'_> {
         if self.number == Some(number) {
             return;
         }
+        self.block = self.rotation.block(self.isa, number);
         let nonce = nonce(Purpose::Main, number.into());
         match self.rotation.kind {
             RotationKind::Hadamard => fill(self.isa, &self.rotation.key, nonce, 0, &mut self.signs),
@@ -65,13 +71,17 @@ impl RotationBuffers<'_> {
         &signs[pass * bytes..(pass + 1) * bytes]
     }
 
-    /// Lifts and rotates a vector; its length is of no account.
+    /// Lifts and rotates a vector, or its block; its length is of no account.
     ///
     /// # Errors
     /// The position of the first number that is not finite.
     pub(crate) fn rotate<F: Part>(&mut self, number: u32, x: &[F]) -> std::result::Result<&[f32], usize> {
-        lift(self.isa, x, self.rotation.radius, &mut self.vector)?;
         self.turn_to(number);
+        if self.block.len() == x.len() {
+            lift(self.isa, x, self.rotation.radius, &mut self.vector)?;
+        } else {
+            lift_block(self.isa, x, self.block.clone(), self.rotation.radius, &mut self.vector)?;
+        }
         match &self.reflections {
             None => {
                 for pass in 0..passes(self.vector.len()) {
@@ -90,9 +100,10 @@ impl RotationBuffers<'_> {
     }
 
     /// Undoes a rotation of the coordinate that a report names, with its sign; the lift is dropped. The vector is longer
-    /// than 1 by [`Rotation::stretch`].
-    pub(crate) fn undo(&mut self, number: u32, report: u32) -> Undone<'_> {
+    /// than 1 by [`Rotation::stretch`]. Its numbers are those of a block, whose range comes with it.
+    pub(crate) fn undo(&mut self, number: u32, report: u32) -> (Range<usize>, Undone<'_>) {
         self.turn_to(number);
+        let block = self.block.clone();
         let (position, negative) = ((report >> 1) as usize, report & 1 == 0);
         match &self.reflections {
             None => {
@@ -104,19 +115,19 @@ impl RotationBuffers<'_> {
                     transform(self.isa, &mut self.vector);
                     signs::flip(self.isa, &mut self.vector, Self::pass(&self.signs, dimensions, pass));
                 }
-                Undone::Whole(&self.vector[..self.rotation.features])
+                (block.clone(), Undone::Whole(&self.vector[..block.len()]))
             }
             Some(reflections) => {
                 self.wide.fill(0.0);
                 self.wide[position] = if negative { -1.0 } else { 1.0 };
                 reflections.undo(&mut self.wide);
-                Undone::Real(&self.wide[..self.rotation.features])
+                (block.clone(), Undone::Real(&self.wide[..block.len()]))
             }
         }
     }
 
-    /// Undoes a rotation of a whole vector of the larger space, in place, longer by [`Rotation::stretch`].
-    pub(crate) fn undo_all(&mut self, number: u32, x: &mut [f64]) {
+    /// Undoes a rotation of a whole vector of the larger space, in place, longer by [`Rotation::stretch`]; gives its block.
+    pub(crate) fn undo_all(&mut self, number: u32, x: &mut [f64]) -> Range<usize> {
         self.turn_to(number);
         match &self.reflections {
             None => {
@@ -130,6 +141,7 @@ impl RotationBuffers<'_> {
             }
             Some(reflections) => reflections.undo(x),
         }
+        self.block.clone()
     }
 }
 

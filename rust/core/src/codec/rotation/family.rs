@@ -1,7 +1,10 @@
 //! Families of rotations: of how many coordinates, of which kind, from which public key.
 
+use std::ops::Range;
+
 use crate::error::{Result, argument};
-use crate::random::Key;
+use crate::isa::Isa;
+use crate::random::{Key, Purpose, Refine, nonce};
 
 /// The fewest dimensions of Hadamard rotations: signs and transforms of 2 or 4 make finitely many, and of 8 or 16 mix slowly.
 const LEAST: usize = 32;
@@ -17,9 +20,13 @@ pub(super) fn passes(dimensions: usize) -> usize {
     }
 }
 
-/// The most dimensions of a rotation of either kind.
-const MOST: usize = 1 << 20;
-const MOST_HAAR: usize = 1 << 7;
+/// The most numbers that are rotated together. Above 2^20 dimensions, large integers of an undone rotation are rounded to the
+/// 24 bits of a float, which changes a decoded number by 2^-24 of its size, alike on every instruction set.
+const MOST_WHOLE: usize = 1 << 24;
+
+/// The most numbers of a vector of either kind.
+const MOST: usize = 1 << 31;
+const MOST_HAAR: usize = (1 << 7) - 1;
 
 /// How a rotation is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +38,14 @@ pub enum RotationKind {
 }
 
 /// Public rotations of the vectors of an l2 ball, each with a number.
+///
+/// Vectors of more than 2^24 numbers are cut into *blocks* of neighbours, as few as there can be and of one width, but for the
+/// last. The number of a rotation also names one block, each with the same chance over the numbers, and the rotation is of
+/// that block's numbers alone.
 #[derive(Clone, Debug)]
 pub struct Rotation {
     pub(super) features: usize,
+    pub(super) width: usize,
     pub(super) dimensions: usize,
     pub(super) radius: f64,
     pub(super) kind: RotationKind,
@@ -44,10 +56,10 @@ impl Rotation {
     /// Rotations of vectors of `features` numbers in the ball of a radius, from a public key.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) for no features, more than 2^20 - 1 (127 of
+    /// [`Error::Argument`](crate::Error::Argument) for no features, more than 2^31 (127 of
     /// [`RotationKind::Haar`]), or a radius outside 1e-100 to 1e100.
     pub fn new(features: usize, radius: f64, kind: RotationKind, key: Key) -> Result<Rotation> {
-        let most = if kind == RotationKind::Haar { MOST_HAAR } else { MOST } - 1;
+        let most = if kind == RotationKind::Haar { MOST_HAAR } else { MOST };
         if !(1..=most).contains(&features) {
             return Err(argument("features", format!("{features} is not allowed; 1 to {most} are")));
         }
@@ -55,8 +67,26 @@ impl Rotation {
             return Err(argument("radius", format!("{radius} is not allowed; 1e-100 to 1e100 are")));
         }
         let least = if kind == RotationKind::Haar { 2 } else { LEAST };
-        let dimensions = (features + 1).next_power_of_two().max(least);
-        Ok(Rotation { features, dimensions, radius, kind, key })
+        let width = features.div_ceil(features.div_ceil(MOST_WHOLE));
+        let dimensions = (width + 1).next_power_of_two().max(least);
+        Ok(Rotation { features, width, dimensions, radius, kind, key })
+    }
+
+    /// Blocks of a vector, 1 up to 2^24 numbers.
+    pub fn blocks(&self) -> usize {
+        self.features.div_ceil(self.width)
+    }
+
+    /// The numbers of a vector that the rotation of a number is about: its block.
+    pub(crate) fn block(&self, isa: Isa, number: u32) -> Range<usize> {
+        let blocks = self.blocks();
+        if blocks == 1 {
+            return 0..self.features;
+        }
+        // Behind the signs, which are of the nonces of the main purpose.
+        let mut draws = Refine::new(isa, &self.key, nonce(Purpose::Refine, number.into()));
+        let start = draws.below(blocks as u64) as usize * self.width;
+        start..(start + self.width).min(self.features)
     }
 
     /// Numbers of a vector, d.
@@ -64,7 +94,7 @@ impl Rotation {
         self.features
     }
 
-    /// Coordinates of a rotated vector, D: a power of two above d; with Hadamard rotations 32 at least.
+    /// Coordinates of a rotated vector, D: a power of two above d, or above the width of a block; with Hadamard rotations 32 at least.
     pub fn dimensions(&self) -> usize {
         self.dimensions
     }

@@ -1,5 +1,7 @@
 //! Vectors of a ball as directions: one more coordinate holds what the length leaves.
 
+use std::ops::Range;
+
 use crate::codec::sealed::Sealed;
 use crate::isa::{Isa, compiled};
 use crate::vector::{Kernel, Vector};
@@ -88,6 +90,67 @@ impl<F: Part> Kernel for Scaled<'_, F> {
     }
 }
 
+/// The kernel that sums the squares of scaled coordinates.
+struct Squares<'a, F> {
+    x: &'a [F],
+    scale: f64,
+    least: u64,
+}
+
+impl<F: Part> Kernel for Squares<'_, F> {
+    type Answer = f64;
+
+    #[inline(always)]
+    fn run<V: Vector>(self, _: V) -> f64 {
+        let Squares { x, scale, least } = self;
+        let mut sums = [0.0; LANES];
+        let scaled = |x: &F| {
+            let x = x.wide();
+            let kept = if size(x) >= least { x.to_bits() } else { 0 };
+            f64::from_bits(kept) * scale
+        };
+        let (runs, rest) = x.as_chunks::<LANES>();
+        for run in runs.iter().map(|run| &run[..]).chain([rest]) {
+            for (x, sum) in run.iter().zip(&mut sums) {
+                let x = scaled(x);
+                *sum += x * x;
+            }
+        }
+        sums.iter().sum()
+    }
+}
+
+/// Writes the direction that a block of a vector of the ball of a radius is lifted to, as [`lift`] does that of a whole one.
+///
+/// A vector outside the ball is scaled to it as a whole, and its block with it.
+///
+/// # Errors
+/// As of [`lift`]: all of the vector is looked at.
+pub(super) fn lift_block<F: Part>(
+    isa: Isa,
+    x: &[F],
+    block: Range<usize>,
+    radius: f64,
+    out: &mut [f32],
+) -> Result<(), usize> {
+    let largest = compiled(isa, Largest(x));
+    if largest >= f64::INFINITY.to_bits() {
+        return Err(x.iter().position(|x| !x.wide().is_finite()).unwrap_or(0));
+    }
+    let most = f64::from_bits(largest.max(radius.to_bits()));
+    let (scale, least) = (1.0 / most, (most * LEAST).to_bits());
+    let whole = compiled(isa, Squares { x, scale, least });
+    let (x, inside) = (&x[block], largest <= radius.to_bits());
+    let square = compiled(isa, Scaled { x, scale, least, out });
+    // The square of the length that the vector, with its lift, has: that of the ball, or what is outside of it.
+    let length = if inside { whole.max(1.0) } else { whole };
+    // A vector whose largest number is outside the ball may still be zero in this block: then all of it is lift.
+    let (height, rest) = out[x.len()..].split_first_mut().expect("a dimension more than numbers");
+    *height = (length - square).max(0.0).sqrt() as f32;
+    rest.fill(0.0);
+    Ok(())
+}
+
 /// Writes the direction that a vector of the ball of a radius is lifted to, up to a factor: the vector itself, then what is
 /// missing to the radius, then zeros. One outside the ball is its own direction, which is that of the end of the ball.
 ///
@@ -138,6 +201,30 @@ mod tests {
                 }
                 assert_eq!(result[count + 1..], [0.0, 0.0]);
             }
+        }
+    }
+
+    #[test]
+    fn a_block_is_lifted_to_the_length_of_the_whole() {
+        let lift_block = |x: &[f64], block: Range<usize>, radius: f64| {
+            let mut expected = vec![9.0; block.len() + 2];
+            super::lift_block(Isa::Scalar, x, block.clone(), radius, &mut expected).unwrap();
+            for &isa in Isa::available() {
+                let mut result = vec![9.0; block.len() + 2];
+                super::lift_block(isa, x, block.clone(), radius, &mut result).unwrap();
+                assert_eq!(result, expected, "{isa}");
+            }
+            expected
+        };
+        // Inside the ball of radius 2, on it, and outside of it by the norm alone, and by a number.
+        assert_eq!(lift_block(&[0.0, 1.2, 0.0, 0.0], 1..3, 2.0), [0.6, 0.0, 0.8, 0.0]);
+        assert_eq!(lift_block(&[1.6, 1.2, 0.0, 0.0], 1..3, 2.0), [0.6, 0.0, 0.8, 0.0]);
+        assert_eq!(lift_block(&[0.75, 0.75, 0.0, 1.0], 0..2, 1.0), [0.75, 0.75, 1.0, 0.0]);
+        assert_eq!(lift_block(&[4.0, 3.0, 0.0, 0.0], 1..3, 1.0), [0.75, 0.0, 1.0, 0.0]);
+        assert_eq!(lift_block(&[4.0, 3.0, 0.0, 0.0], 2..4, 1.0), [0.0, 0.0, 1.25, 0.0]);
+        for bad in [f64::NAN, f64::INFINITY] {
+            let x = [0.0, 0.0, 0.0, bad];
+            assert_eq!(super::lift_block(Isa::Scalar, &x, 0..2, 1.0, &mut [0.0; 4]), Err(3));
         }
     }
 

@@ -111,7 +111,9 @@ mod tests {
                         let y = buffers.rotate(number, &x).unwrap().to_vec();
                         for position in 0..rotation.dimensions() as u32 {
                             for (report, sign) in [(2 * position, -1.0), (2 * position + 1, 1.0)] {
-                                let row: Vec<f64> = match other.undo(number, report) {
+                                let (block, row) = other.undo(number, report);
+                                assert_eq!(block, 0..features);
+                                let row: Vec<f64> = match row {
                                     Undone::Whole(row) => row.iter().map(|&x| x.into()).collect(),
                                     Undone::Real(row) => row.to_vec(),
                                 };
@@ -151,6 +153,23 @@ mod tests {
         }
     }
 
+    /// Every block comes up about as often as each other one, and the last is shorter.
+    #[test]
+    fn the_number_of_a_rotation_names_a_block() {
+        let rotation = rotation(3 * (1 << 24) - 1, RotationKind::Hadamard);
+        assert_eq!((rotation.blocks(), rotation.dimensions()), (3, 1 << 25));
+        let mut counts = [0; 3];
+        for number in 0..3000 {
+            let block = rotation.block(Isa::Scalar, number);
+            let at = block.start >> 24;
+            assert_eq!(block, at << 24..((at + 1) << 24).min(rotation.features()));
+            assert!(Isa::available().iter().all(|&isa| rotation.block(isa, number) == block));
+            counts[at] += 1;
+        }
+        // Six standard deviations of 26.
+        assert!(counts.iter().all(|count| (850..1150).contains(count)), "{counts:?}");
+    }
+
     #[test]
     fn sizes_that_do_not_fit_are_refused() {
         let new = |features, radius, kind| Rotation::new(features, radius, kind, Key::from_bytes([5; 32]));
@@ -161,7 +180,11 @@ mod tests {
             (128, RotationKind::Haar, None),
             (128, RotationKind::Hadamard, Some(256)),
             ((1 << 20) - 1, RotationKind::Hadamard, Some(1 << 20)),
-            (1 << 20, RotationKind::Hadamard, None),
+            (1 << 20, RotationKind::Hadamard, Some(1 << 21)),
+            (1 << 24, RotationKind::Hadamard, Some(1 << 25)),
+            ((1 << 24) + 1, RotationKind::Hadamard, Some(1 << 24)),
+            (1 << 31, RotationKind::Hadamard, Some(1 << 25)),
+            ((1 << 31) + 1, RotationKind::Hadamard, None),
             (0, RotationKind::Hadamard, None),
         ] {
             assert_eq!(new(features, 1.0, kind).ok().map(|made| made.dimensions()), dimensions);

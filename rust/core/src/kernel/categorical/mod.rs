@@ -32,7 +32,7 @@ pub(crate) use emit::Letters;
 pub(crate) use flip::Flip;
 pub(crate) use keyed::{KeyedSampler, MixtureLaw};
 pub(crate) use matrix::AnyMatrix;
-pub(crate) use rows::{first_outside, load_on as load_rows};
+pub(crate) use rows::{first_outside, first_outside_by, load_on as load_rows};
 pub(crate) use sampler::CategoricalSampler;
 pub(crate) use shift::ShiftLaw;
 pub(crate) use window::{NarrowWindow, WideWindow};

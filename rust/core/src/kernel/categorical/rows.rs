@@ -107,6 +107,33 @@ pub(crate) fn first_outside(isa: Isa, input: Input<'_>, rows: u32) -> Option<usi
     }
 }
 
+/// [`first_outside`] of records whose values have rows of their own.
+pub(crate) fn first_outside_by(isa: Isa, input: Input<'_>, rows: &[u32]) -> Option<usize> {
+    if rows.iter().all(|&own| own == rows[0]) {
+        return first_outside(isa, input, rows[0]);
+    }
+    match input {
+        Input::U8(values) => first_by(isa, values, rows),
+        Input::U16(values) => first_by(isa, values, rows),
+        Input::U32(values) => first_by(isa, values, rows),
+        Input::U64(values) => first_by(isa, values, rows),
+        Input::I8(values) => first_by(isa, values, rows),
+        Input::I16(values) => first_by(isa, values, rows),
+        Input::I32(values) => first_by(isa, values, rows),
+        Input::I64(values) => first_by(isa, values, rows),
+        Input::F32(_) | Input::F64(_) => None,
+    }
+}
+
+fn first_by<T: Integer>(isa: Isa, values: &[T], rows: &[u32]) -> Option<usize> {
+    let outside = |(value, row): (&T, &u32)| value.is_outside(row - 1);
+    let any = vectorised(isa, || {
+        let records = values.chunks_exact(rows.len());
+        records.fold(false, |any, record| record.iter().zip(rows).fold(any, |any, pair| any | outside(pair)))
+    });
+    if any { values.iter().zip(rows.iter().cycle()).position(outside) } else { None }
+}
+
 fn first<T: Integer>(isa: Isa, values: &[T], rows: u32) -> Option<usize> {
     let outside = |value: T| value.is_outside(rows - 1);
     // Not stopping early lets the loop be vectorised.
