@@ -429,3 +429,14 @@ def test_many_attributes_are_quick() -> None:
     assert (mechanism.m, len(mechanism.channels)) == (2, 1)
     assert best_cap((16,), (16,), 8.0).hits == mechanism.hits
     assert Fraction(*mechanism.channels[0].share) == Fraction(1, 256)
+
+
+@pytest.mark.parametrize("sizes", [[2, 3], [16] * 5, [2, 3, 40]])
+@pytest.mark.parametrize("epsilon", [1e-9, 20.0, 44.0, 800.0])
+def test_extreme_budgets(sizes: list[int], epsilon: float) -> None:
+    """They are kept, and used as far as integers over 2**64 allow."""
+    for aim in ("frequencies", "tables"):
+        mechanism = bitldp.RecordCap(sizes, epsilon=epsilon, aim=aim)
+        assert 0.0 < mechanism.guarantee.record <= epsilon
+        assert mechanism.guarantee.record >= 0.99 * min(epsilon, 44.0)
+        assert mechanism.mean_variance() >= 0.0
