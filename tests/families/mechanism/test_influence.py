@@ -31,7 +31,7 @@ REFUSED = {  # no linear estimate
 }
 OF_GROUPS = ["CategoricalRecord", "CategoricalRecord-split", "MixedRecord", "Hierarchy", "HeavyHitters"]
 BOUNDED = ["CrossPolytope", "CrossPolytope-haar", "RandomCodebook"]  # by the norm of a vector
-ONE_BY_ONE = [name for name in EVERY if name not in {*REFUSED, *OF_GROUPS}]
+ONE_BY_ONE = [name for name in EVERY if name not in {*REFUSED, *OF_GROUPS, "KeyValue"}]
 
 
 def _of_rotations(mechanism: Any) -> Iterator[Any]:
