@@ -598,13 +598,9 @@ class TableRelease:
             if own != note:
                 continue
             if data and before and data != before:
-                raise PlanError(
-                    "snapshot: this release was made of other data; data that changed is another snapshot"
-                )
+                raise PlanError("snapshot: was released of other data; data that changed is another snapshot")
             if types and shown and types != shown:
-                raise PlanError(
-                    "types: this release was made of a table of other types; plan.typed states them"
-                )
+                raise PlanError("types: was released of a table of other types; plan.typed states them")
             return None
         note = f"{note} types {types}" if types else note
         note = f"{note} data {data}" if data else note
