@@ -305,7 +305,7 @@ def test_numbers_with_gaps(people: pa.Table) -> None:
 def test_a_record_answers_with_other_columns_and_not_within() -> None:
     """N = 10,000, a record of two categories of which one is drawn, and a number released by itself."""
     table = workers()
-    record = bitldp.CategoricalRecord([3, 2], epsilon=4.0, spend="sample")
+    record = bitldp.CategoricalRecord([3, 2], epsilon=4.0, spend="sample", k=1)
     own = TablePlan(
         [
             Column(record, ["city", "color"], categories=[CITIES, ["red", "green"]]),
