@@ -15,6 +15,7 @@ pytest.importorskip("pyarrow", reason='needs pip install "bitldp[tables]"')
 
 import pyarrow as pa
 import pyarrow.parquet
+from bitldp.estimate.ratio import Ratio, fieller
 from bitldp.tables import Column, PlanError, ReleasedTable, TableAnswer, TablePlan
 from bitldp.tables.joint import Joint
 from bitldp.tables.reading import Reading
@@ -245,6 +246,47 @@ def test_least_squares_and_correlation(asked: ReleasedTable, people: pa.Table) -
     assert np.isnan(few.stderr).all()
 
 
+def test_errors_of_a_fit_are_those_of_the_records_where_reports_are_nearly_exact() -> None:
+    """At a budget of 40 a column the errors are those of a sandwich (White, Econometrica 48, 1980)."""
+    table = workers(4_000)
+    own = TablePlan(
+        [
+            Column(bitldp.Piecewise(epsilon=40.0, interval=(0.0, 80.0)), "hours"),
+            Column(bitldp.GRR(3, epsilon=40.0), "city", categories=CITIES),
+        ]
+    )
+    answer = ReleasedTable(own, released(own, table, 1)).regress("hours", "city")
+    x = np.stack([np.ones(4_000), *(where(table, city=c) for c in CITIES[1:])], axis=1)
+    y = table["hours"].to_numpy()
+    inverse = np.linalg.inv(x.T @ x)
+    rest = y - x @ (inverse @ x.T @ y)
+    sandwich = inverse @ (x.T * rest**2) @ x @ inverse
+    assert answer.stderr == pytest.approx(np.sqrt(sandwich.diagonal()), rel=0.01)
+
+
+def test_limits_of_a_ratio_are_those_of_fieller() -> None:
+    """Of 10^9 records nothing is added for what a sample may lack."""
+    n, top, bottom, variances = 10**9, 3.0, 2.0, (5.0, 1.5, 2.0)
+    column = np.ones(1)
+    law = Ratio(
+        *(top * column, bottom * column, np.array(variances)[:, None], np.array([n]), (-9.0, 9.0)),
+        *(np.array([[-4.0], [4.0], [-4.0], [4.0], [1.0], [1.0]]), np.zeros((3, 1))),
+    )
+    made = fieller(top, bottom, (variances[0] / n, variances[1] / n, variances[2] / n), 0.025)
+    assert made is not None
+    value, stderr, low, high = made
+    assert law.stderr[0] == pytest.approx(stderr)
+    ends = law.limits(np.array([value]), law.stderr, 0.025)
+    assert ends[0][0] - value == pytest.approx(low - value, rel=1e-3)
+    assert ends[1][0] - value == pytest.approx(high - value, rel=1e-3)
+
+
+def test_errors_of_ratios_are_in_their_covariance(asked: ReleasedTable) -> None:
+    answer = asked.mean("hours", by="city")
+    assert answer.covariance is not None
+    assert np.sqrt(answer.covariance.diagonal()) == pytest.approx(answer.stderr)
+
+
 def test_numbers_with_gaps(people: pa.Table) -> None:
     """N = 10,000: the mean of those who answered, by a released category."""
     missing = np.random.default_rng(2).random(ROWS) < 0.3
@@ -263,7 +305,7 @@ def test_numbers_with_gaps(people: pa.Table) -> None:
 def test_a_record_answers_with_other_columns_and_not_within() -> None:
     """N = 10,000, a record of two categories of which one is drawn, and a number released by itself."""
     table = workers()
-    record = bitldp.CategoricalRecord([3, 2], epsilon=4.0, spend="sample")
+    record = bitldp.CategoricalRecord([3, 2], epsilon=4.0, spend="sample", k=1)
     own = TablePlan(
         [
             Column(record, ["city", "color"], categories=[CITIES, ["red", "green"]]),
@@ -273,6 +315,7 @@ def test_a_record_answers_with_other_columns_and_not_within() -> None:
     asked = ReleasedTable(own, released(own, table, 5))
     hours = table["hours"].to_numpy()
     near(asked.mean("hours", by="city"), [hours[where(table, city=c)].mean() for c in CITIES])
+    near(asked.total("hours", by="city"), [hours[where(table, city=c)].sum() for c in CITIES])
     with pytest.raises(PlanError, match="a mechanism for each column"):
         asked.table("city", "color")
     split = TablePlan([Column(bitldp.CategoricalRecord([3, 2], epsilon=8.0, spend="split"), *_both())])
