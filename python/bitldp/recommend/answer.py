@@ -136,7 +136,7 @@ class Recommendation:
 
     @property
     def left_out(self) -> tuple[Row, ...]:
-        """What fits the task and was not compared: what would be recommended, and what nobody knows of.
+        """Candidates that fit the task and were not compared, but might be recommended.
 
         At most one row that is known to be better, for all others were left out for nothing; then those
         whose numbers are not known before a design is solved or a library is installed.

@@ -69,6 +69,7 @@ def test_no_law_of_a_record_is_below(k: int, d: int, epsilon: float) -> None:
         assert mean_variance(drawn_law(rng, len(records), epsilon), functions) >= least * (1.0 - 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.25, 1.0, 4.0, 8.0, 12.0])
 def test_what_reaches_its_bound(epsilon: float) -> None:
     """Subset selection, randomized response of a label, and the caps of small records."""
@@ -102,6 +103,7 @@ def test_the_words_of_a_bound() -> None:
     assert "says nothing" in Bound(0.0, "every law", "", "").within(1.0)
 
 
+@pytest.mark.slow
 def test_where_a_bound_is_known() -> None:
     known = recommend("frequency", epsilon=2.0, categories=1000)
     assert known.bound is not None
