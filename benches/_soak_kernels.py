@@ -14,7 +14,20 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from _soak_laws import ONE, Law, agreements, chances, dithered, inside, rows, spelled, strings, thousands
+from _soak_laws import (
+    ONE,
+    Law,
+    about,
+    agreements,
+    chances,
+    dithered,
+    inside,
+    rows,
+    sizes_of,
+    spelled,
+    strings,
+    thousands,
+)
 from bitldp import _core
 from numpy.typing import NDArray
 
@@ -77,6 +90,8 @@ def _strings_of_a_value() -> Iterator[tuple[str, Kernel]]:
     )
     cube = _core.Cube(8, 5, 4, ONE // 4 * 3)
     yield "cube, 8 signs", Kernel(agreements(cube), _signs(cube), cube.chunk)
+    cap = _core.Cap([(2, 1)], [(2, 1), (3, 1)], 1, ONE // 3)
+    yield "cap, a number and two categories", Kernel(about(cap), _capped(cap), cap.chunk)
     select = _core.Select(np.array([3, 2], np.uint32), np.array([2, 7], np.uint64), 5)
     ranks = np.append(select.weights(), select.nothing).astype(np.float64) / select.total
     orders = np.array([np.roll(np.arange(5), turn) for turn in range(5)])
@@ -246,6 +261,16 @@ def _signs(cube: _core.Cube) -> Draw:
     def draw(x: NDArray[np.intp], key: Any, first: int) -> NDArray[Any]:
         records = (x[:, None] >> np.arange(7, -1, -1) & 1).astype(np.uint8)
         return spelled(cube.randomize(records, None, None, key, "codes", None, None, first))
+
+    return draw
+
+
+def _capped(cap: _core.Cap) -> Draw:
+    records, reports = (np.array(list(np.ndindex(*sizes)), np.uint8) for sizes in sizes_of(cap))
+
+    def draw(x: NDArray[np.intp], key: Any, first: int) -> NDArray[Any]:
+        codes = cap.randomize(records[x], None, None, key, "codes", None, None, first)
+        return np.ravel_multi_index(tuple(codes.T), tuple(reports[-1] + 1))
 
     return draw
 

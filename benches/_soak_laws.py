@@ -78,3 +78,21 @@ def agreements(cube: _core.Cube) -> Law:
     agreements = 8 - np.bitwise_count(strings[:, None] ^ strings)
     law: Law = np.where(agreements >= cube.near, high / near, 0.0)
     return law + np.where(agreements <= cube.far, (1.0 - high) / far, 0.0)
+
+
+def sizes_of(cap: _core.Cap) -> tuple[list[int], list[int]]:
+    """Return how many codes each column of a record has, and of a report; subsets are of one element."""
+    sets = [size for size, _ in cap.subsets]
+    return [each for each, _ in cap.windows] + sets, [each + 2 * reach for each, reach in cap.windows] + sets
+
+
+def about(cap: _core.Cap) -> Law:
+    """Return the law of all reports for each of all records."""
+    records, reports = (np.array(list(np.ndindex(*sizes))) for sizes in sizes_of(cap))
+    windows = len(cap.windows)
+    offsets = (reports - records[:, None])[..., :windows]
+    near = np.all((offsets >= 0) & (offsets <= 2 * np.array([reach for _, reach in cap.windows])), axis=2)
+    near &= np.sum(reports[:, windows:] == records[:, None, windows:], axis=2) >= cap.hits
+    high = cap.high / ONE
+    law: Law = near * (high / near.sum(axis=1, keepdims=True)) + (1.0 - high) / len(reports)
+    return law

@@ -117,7 +117,8 @@ def test_another_value_of_an_id_has_other_randomness(name: str) -> None:
     changed = [x.copy() for x in records]
     first = changed[0].reshape(RECORDS, -1)
     if first.dtype.kind == "f":
-        first[:, -1] = np.where(first[:, -1] > 0.0, first[:, -1] * 0.5 - 1e-3, first[:, -1] * 0.5 + 1e-3)
+        half = np.nan_to_num(first[:, -1]) * 0.5  # NaN is a key that a record has not
+        first[:, -1] = np.where(half > 0.0, half - 1e-3, half + 1e-3)
     else:
         first[:, -1] = (first[:, -1] + 1) % 2
     one, same = drawn(mechanism, records), drawn(mechanism, records)

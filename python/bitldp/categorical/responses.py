@@ -81,6 +81,11 @@ class CategoricalWindow(Labelled, TwoChances):
         """Return the reported categories, checked to be in range: their labels, where there are any."""
         return self._by_label(checks.codes("reports", reports, self._cells))
 
+    def _indicators(self, reports: Any) -> NDArray[np.float64]:
+        p, q = self._check_informative()
+        own = checks.codes("reports", reports, self._cells)[..., None] == np.arange(self._cells)
+        return (own - q) / (p - q)
+
     def _check_informative(self) -> tuple[float, float]:
         """Return P(report v | v) and P(report v | another), from the integers of the channel."""
         if self._release.epsilon == 0.0:

@@ -6,7 +6,7 @@ import csv
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -28,6 +28,7 @@ from bitldp.cli.commands import (
     source_format,
 )
 from bitldp.cli.errors import CommandError, UsageError
+from bitldp.cli.questions import TableQuestion, show
 from bitldp.cli.screen import print_whole, sentences, wide_console
 from bitldp.privacy import number
 
@@ -38,7 +39,13 @@ if TYPE_CHECKING:
 __all__ = ["estimate"]
 
 _SHOWN = ("table", "csv", "json")
+_TOGETHER = ("bonferroni", "sidak")
 _ROWS, _CELLS = 1 << 16, 1 << 21  # of a batch
+
+
+def _question(form: str, text: str) -> Any:
+    """Return the option of one question."""
+    return typer.Option(metavar=form, help=text, rich_help_panel="Questions, one at a time")
 
 
 def estimate(
@@ -53,6 +60,42 @@ def estimate(
         list[str] | None,
         typer.Option(metavar="A,B,...", help="Kept columns: an answer for each of their values. Repeatable."),
     ] = None,
+    mean: Annotated[str | None, _question("COLUMN", "Mean of a column of numbers.")] = None,
+    total: Annotated[
+        str | None, _question("COLUMN", "Sum of a column of numbers; counts of categories.")
+    ] = None,
+    share: Annotated[str | None, _question("COLUMN", "Share of each category or point.")] = None,
+    table: Annotated[str | None, _question("A,B,...", "Shares of the cells of up to three columns.")] = None,
+    quantile: Annotated[str | None, _question("COLUMN", "Quantiles of a column of points; see --q.")] = None,
+    cdf: Annotated[str | None, _question("COLUMN", "Share of the records with at most --at.")] = None,
+    ratio: Annotated[str | None, _question("A,B", "Mean of A over the mean of B.")] = None,
+    correlation: Annotated[str | None, _question("A,B", "Correlation of two columns of numbers.")] = None,
+    regress: Annotated[str | None, _question("COLUMN", "Least squares of a column on those of --on.")] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="Of a question: columns of categories, released or kept; an answer for each of them.",
+        ),
+    ] = None,
+    q: Annotated[str, typer.Option(metavar="Q,...", help="What quantiles are of.")] = "0.1,0.25,0.5,0.75,0.9",
+    at: Annotated[str | None, typer.Option(metavar="X,...", help="Numbers, for --cdf.")] = None,
+    on: Annotated[str | None, typer.Option(metavar="A,B,...", help="Columns, for --regress.")] = None,
+    simultaneous: Annotated[
+        str | None,
+        typer.Option(
+            metavar="bonferroni|sidak",
+            autocompletion=one_of(*_TOGETHER),
+            help="Of a question: intervals that hold all at once, as often as --level says.",
+        ),
+    ] = None,
+    project: Annotated[
+        bool,
+        typer.Option(
+            "--project",
+            help="Of a question: move estimates to where the truth can be, the unbiased ones beside.",
+        ),
+    ] = False,
     level: Annotated[float, typer.Option(help="How often an interval holds the truth.")] = 0.95,
     form: Annotated[
         str,
@@ -75,6 +118,9 @@ def estimate(
     The report beside the table says which mechanisms made it; nothing else is needed. A table whose bytes are
     not those that the report is about is refused.
 
+    A question asks one thing: --mean hours --by income, --table sex,income, --quantile age. Columns of --by
+    may be released ones: what is known of a category comes from the reports of all records, as a ratio.
+
     Example: bitldp estimate released.parquet --group-by survey
     """
     with sentences():
@@ -84,6 +130,17 @@ def estimate(
             raise UsageError(f"--format {form}: must be one of {', '.join(_SHOWN)}")
         if not 0.0 < level < 1.0:
             raise UsageError("--level: must be above 0 and below 1")
+        if simultaneous not in (None, *_TOGETHER):
+            raise UsageError(f"--simultaneous {simultaneous}: must be one of {', '.join(_TOGETHER)}")
+        asked = {
+            "mean": mean, "total": total, "share": share, "table": table, "quantile": quantile, "cdf": cdf,
+            "ratio": ratio, "correlation": correlation, "regress": regress,
+        }  # fmt: skip
+        question = TableQuestion.of(asked, by, q, at, on)
+        if question is None and (simultaneous or project):
+            raise UsageError("--simultaneous and --project: go with a question, such as --mean COLUMN")
+        if question is not None and group_by:
+            raise UsageError("--group-by: does not go with a question; --by takes kept columns, too")
         groups = tuple(name for text in group_by or [] for name in names(text, "--group-by"))
         separator(delimiter)
         source = form_of(released, source_form, "--from", delimiter)
@@ -91,11 +148,40 @@ def estimate(
             raise UsageError("--report: is needed where the table comes from standard input")
         if not is_pipe(released) and not released.is_file():
             raise UsageError(f"{released}: no such file")
-        with opened(released, source) as table:
+        with opened(released, source) as file:
             beside = report or report_path(released)
-            with nullcontext() if unchecked else _is_that_of(beside, table):
-                answers = _answers(table, beside, groups, level)
-        _show(answers, form, groups)
+            with nullcontext() if unchecked else _is_that_of(beside, file):
+                if question is not None:
+                    options = {"level": level, "simultaneous": simultaneous, "project": project}
+                    answer = _answer(file, beside, question, options)
+                else:
+                    answers = _answers(file, beside, groups, level)
+        if question is None:
+            _show(answers, form, groups)
+        elif form == "table":
+            show(answer)
+        else:
+            _show(answer.table.to_pylist(), form, groups)
+
+
+def _answer(released: InputSource, report: Path, question: TableQuestion, options: dict[str, Any]) -> Any:
+    """Return the answer to a question, for which the file is read once."""
+    from bitldp.cli.perturb.table_files import open_reader
+    from bitldp.tables.ask import ReleasedTable
+
+    plan = _plan(report)
+
+    def batches(columns: Sequence[str]) -> Iterator[Any]:
+        reader = open_reader(released)
+        times = Counter(reader.names)
+        for name in columns:
+            if times[name] != 1:
+                raise CommandError(
+                    f"{released}: has no column {name!r}, which {report.name} or a question names"
+                )
+        return reader.batches(list(columns), max(1, min(_ROWS, _CELLS // len(columns))))
+
+    return question.ask(ReleasedTable(plan, batches, **options))
 
 
 def _answers(

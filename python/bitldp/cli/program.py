@@ -25,6 +25,10 @@ GROUP = "bitldp.commands"
 
 #: Commands of the library: module and function, and the line that ``bitldp --help`` shows.
 COMMANDS = {
+    "plan": (
+        "bitldp.cli.plan:plan",
+        "Draft a plan from the types of a table, and print how far its answers will be off.",
+    ),
     "perturb": (
         "bitldp.cli.perturb.command:perturb",
         "Randomize columns of a file under local differential privacy.",
@@ -40,6 +44,10 @@ COMMANDS = {
     "keypair": (
         "bitldp.cli.sign:keypair",
         "Make a pair of keys: one to sign reports with, and one to hand out.",
+    ),
+    "ledger": (
+        "bitldp.cli.ledger:ledger",
+        "Show what the releases about a set of people have cost, and what is left.",
     ),
     "explain": (
         "bitldp.cli.explain:explain",

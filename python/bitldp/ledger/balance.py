@@ -3,25 +3,43 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
 from bitldp.base import checks
-from bitldp.ledger.entry import Entry
+from bitldp.ledger.entry import RESERVATION, Entry
 
-__all__ = ["Balance", "BudgetExceededError", "Spent", "above", "below"]
+__all__ = ["Balance", "BudgetExceededError", "Reserved", "Spent", "above", "below"]
 
 
 class BudgetExceededError(ValueError):
     """Error for a release that would cost more than remains. Nothing was charged."""
 
 
+class Reserved(NamedTuple):
+    """A reservation: what is kept for it, and what its releases have cost, each exactly.
+
+    The larger of the two counts as spent.
+    """
+
+    epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    used_epsilon: Fraction = Fraction(0)
+    used_delta: Fraction = Fraction(0)
+
+    @property
+    def cost(self) -> tuple[Fraction, Fraction]:
+        """Epsilon and delta that it takes of the budget."""
+        return max(self.epsilon, self.used_epsilon), max(self.delta, self.used_delta)
+
+
 class Spent(NamedTuple):
-    """Exact cost of several charges together."""
+    """Exact cost of several charges together, and the reservations among them by name."""
 
     epsilon: Fraction
     delta: Fraction
+    reservations: Mapping[str, Reserved]
 
 
 class Balance:
@@ -48,7 +66,7 @@ class Balance:
         if not self.delta < 1.0:
             raise ValueError(f"delta: must be below 1, got {self.delta}")
         self.entries: list[Entry] = []
-        self.spent = Spent(Fraction(0), Fraction(0))
+        self.spent = Spent(Fraction(0), Fraction(0), {})
         first = list(entries)
         self.add(first, self.after(first))
 
@@ -66,24 +84,39 @@ class Balance:
 
     def _after(self, spent: Spent, entry: Entry) -> Spent:
         guarantee, count = entry.guarantee, entry.count
-        left = below(Fraction(self.budget) - spent.epsilon)
         if math.isinf(guarantee.record):
+            left = below(Fraction(self.budget) - spent.epsilon)
             raise _refusal(entry, "epsilon", guarantee.record, left, self.budget)
-        epsilon = spent.epsilon + count * Fraction(guarantee.record)
+        cost = count * Fraction(guarantee.record), count * Fraction(guarantee.delta)
+        reservations, more = spent.reservations, cost
+        if entry.reservation:
+            before = reservations.get(entry.reservation)
+            if entry.mechanism == RESERVATION:
+                after = (before or Reserved())._replace(epsilon=cost[0], delta=cost[1])
+            elif before is None:
+                raise ValueError("reservation: the ledger has none of that name")
+            else:
+                used = before.used_epsilon + cost[0], before.used_delta + cost[1]
+                after = before._replace(used_epsilon=used[0], used_delta=used[1])
+            earlier = (before or Reserved()).cost
+            more = after.cost[0] - earlier[0], after.cost[1] - earlier[1]
+            reservations = {**reservations, entry.reservation: after}
+        epsilon, delta = spent.epsilon + more[0], spent.delta + more[1]
         if epsilon > Fraction(self.budget):
+            left = below(Fraction(self.budget) - spent.epsilon)
             raise _refusal(entry, "epsilon", guarantee.record, left, self.budget)
-        delta = spent.delta + count * Fraction(guarantee.delta)
         if delta > Fraction(self.delta):
             left = below(Fraction(self.delta) - spent.delta)
             raise _refusal(entry, "delta", guarantee.delta, left, self.delta)
-        return Spent(epsilon, delta)
+        return Spent(epsilon, delta, reservations)
 
 
 def _refusal(entry: Entry, quantity: str, each: float, left: float, whole: float) -> BudgetExceededError:
     many = "1 release" if entry.count == 1 else f"{entry.count} releases"
+    beside = " beside its reservation" if entry.reservation and entry.mechanism != RESERVATION else ""
     return BudgetExceededError(
         f"{entry.mechanism}: {many} of {quantity} {each:.6g} exceed the budget, "
-        f"{left:.6g} of {whole:.6g} remains"
+        f"{left:.6g} of {whole:.6g} remains{beside}"
     )
 
 

@@ -7,8 +7,6 @@ Every epsilon in it is the exact one of a record, and the total is for all relea
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,15 +14,23 @@ from contextlib import contextmanager
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from bitldp.base import checks
-from bitldp.base.documents import document
 from bitldp.base.files import resolved
 from bitldp.ledger import file
 from bitldp.ledger.balance import Balance, BudgetExceededError, above, below
-from bitldp.ledger.entry import Entry, checked, from_json, named, of_fields, to_json
-from bitldp.ledger.file import HeldFile, LedgerChangedError, NoLedgerError, held
+from bitldp.ledger.entry import RESERVATION, Entry, checked, named, stamped
+from bitldp.ledger.file import (
+    HeldFile,
+    LedgerChangedError,
+    LedgerState,
+    NoLedgerError,
+    held,
+    read_text,
+    state_of,
+    written,
+)
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee
 
@@ -39,108 +45,6 @@ __all__ = [
     "LedgerState",
     "NoLedgerError",
 ]
-
-
-_FORMAT = "bitldp.ledger"
-_VERSION = 1
-
-
-class _Contents(NamedTuple):
-    """Budget, delta and charges of a text. Each charge is checked by itself, their sum is not."""
-
-    budget: float
-    delta: float
-    entries: list[Entry]
-
-
-class LedgerState(NamedTuple):
-    """How far a ledger has come: what `Ledger.open` can be asked not to fall behind.
-
-    Attributes
-    ----------
-    entries : int
-        Number of charges.
-    sha256 : str
-        Checksum of the budget, the delta and these charges, in hexadecimal digits.
-    """
-
-    entries: int
-    sha256: str
-
-
-def _contents(budget: float, delta: float, entries: Iterable[Entry]) -> dict[str, Any]:
-    """Return JSON values of a ledger."""
-    return {"budget": budget, "delta": delta, "entries": [to_json(entry) for entry in entries]}
-
-
-def _write(budget: float, delta: float, entries: Iterable[Entry]) -> str:
-    """Return the text of a ledger."""
-    contents = _contents(budget, delta, entries)
-    whole = {"format": _FORMAT, "version": _VERSION, "sha256": _digest(contents), "ledger": contents}
-    return json.dumps(whole, indent=1, allow_nan=False) + "\n"
-
-
-def _read(text: str) -> _Contents:
-    """Return the budget and the charges in a text.
-
-    Raises
-    ------
-    TypeError
-        If it is no str.
-    ValueError
-        If it is not a ledger, is of another version, was damaged or changed by hand, or holds what no ledger
-        would: the message names it.
-    """
-    whole = document(text)
-    if not isinstance(whole, dict) or whole.get("format") != _FORMAT:
-        raise ValueError(f"is not a ledger (its format must be {_FORMAT!r})")
-    version = whole.get("version")
-    if type(version) is not int or version != _VERSION:
-        shown = f", got {version}" if type(version) is int and 0 <= version < 1 << 32 else ""
-        raise ValueError(f"version must be {_VERSION}{shown}")
-    if whole.get("sha256") != _digest(whole.get("ledger")):
-        raise ValueError("the contents do not match their checksum; damaged or changed by hand")
-    try:
-        contents = of_fields("ledger", whole["ledger"], _Contents._fields)
-        budget, delta = _amount("budget", contents["budget"]), _amount("delta", contents["delta"])
-        if not isinstance(contents["entries"], list):
-            raise ValueError("entries: must be a list")
-        entries = []
-        for index, each in enumerate(contents["entries"]):
-            try:
-                entries.append(from_json(each))
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"entry {index}: {error}") from None
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"the contents are damaged: {error}") from None
-    return _Contents(budget, delta, entries)
-
-
-def _amount(name: str, value: Any) -> float:
-    """Return a budget or a delta, which JSON holds as a number and as nothing else."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name}: must be a number")
-    return checks.budget(name, value)
-
-
-def _state_of(value: Any) -> LedgerState:
-    """Return a checked state; its two fields may come as a tuple, as of JSON."""
-    try:
-        entries, sha256 = value
-    except (TypeError, ValueError):
-        raise TypeError("at_least: must be a LedgerState, of entries and sha256") from None
-    if not isinstance(sha256, str):
-        raise TypeError("at_least: its sha256 must be a string")
-    return LedgerState(checks.integer("at_least", entries, 0), sha256)
-
-
-def _digest(contents: Any) -> str:
-    """Return the checksum of JSON values, whatever the white space of the file."""
-    try:
-        text = json.dumps(contents, sort_keys=True)
-    except RecursionError:
-        raise ValueError("is nested too deeply") from None
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class Ledger:
@@ -160,8 +64,9 @@ class Ledger:
 
     Notes
     -----
-    A ledger holds names of mechanisms, guarantees, counts and notes, and no data; the notes are the caller's,
-    who must keep private values out of them.
+    A ledger holds names of mechanisms, guarantees, counts and notes, who charged it and when, and no data.
+    The notes are the caller's, who must keep private values out of them. A ledger stands for one set of
+    people: all tables about them charge the same one.
 
     Sums are formed exactly, as fractions, and rounded against the spender when shown. A budget of 1.0 does
     not cover ten releases of 0.1, since the double 0.1 is a little more than a tenth;
@@ -265,7 +170,7 @@ class Ledger:
         """
         checks.flag("create", create)
         if at_least is not None:
-            at_least = _state_of(at_least)
+            at_least = LedgerState.checked(at_least)
         for name, value in (("budget", budget), ("delta", delta)):
             if value is not None:
                 checks.budget(name, value)
@@ -336,12 +241,11 @@ class Ledger:
 
     def _state(self, count: int) -> LedgerState:
         """Return the state after the first charges."""
-        contents = _contents(self.budget, self.delta, self._balance.entries[:count])
-        return LedgerState(count, _digest(contents))
+        return state_of(self.budget, self.delta, self._balance.entries[:count])
 
     def _save(self, its: HeldFile, entries: Iterable[Entry]) -> None:
         """Replace the file that was seen last, which is held."""
-        text = _write(self.budget, self.delta, entries)
+        text = written(self.budget, self.delta, entries)
         self._seen[its.path] = its.write(text, self._seen.get(its.path))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -430,7 +334,7 @@ class Ledger:
             no ledger would (a NaN, a budget overspent): the message says what.
         """
         try:
-            budget, delta, entries = _read(text)
+            budget, delta, entries = read_text(text)
             ledger = cls(budget, delta=delta)
             ledger._extend(entries)
         except ValueError as error:
@@ -440,7 +344,7 @@ class Ledger:
     def to_json(self) -> str:
         """Return the ledger as a JSON text with a checksum: what `save` writes."""
         with self._lock:
-            return _write(self.budget, self.delta, self._balance.entries)
+            return written(self.budget, self.delta, self._balance.entries)
 
     @property
     def budget(self) -> float:
@@ -482,7 +386,14 @@ class Ledger:
         with self._lock:
             return tuple(self._balance.entries)
 
-    def charge(self, release: Mechanism | Guarantee, count: int = 1, *, note: str = "") -> Entry:
+    def charge(
+        self,
+        release: Mechanism | Guarantee,
+        count: int = 1,
+        *,
+        note: str = "",
+        reservation: str = "",
+    ) -> Entry:
         """Charge releases before they are made, or refuse to.
 
         Parameters
@@ -494,11 +405,13 @@ class Ledger:
             How many releases about the same records, 1 or more.
         note : str
             A remark to keep with the charge. No private value belongs in it.
+        reservation : str
+            Name of a reservation that the releases draw on first; see `reserve`.
 
         Returns
         -------
         Entry
-            What was recorded.
+            What was recorded, with the time and the user of the process.
 
         Raises
         ------
@@ -512,9 +425,60 @@ class Ledger:
         RuntimeError
             If the ledger was closed, or belongs to another process.
         """
-        entry = checked(Entry(*named(release), count, note))
+        return self._charge(Entry(*named(release), count, note, reservation=reservation))
+
+    def _charge(self, entry: Entry) -> Entry:
+        """Charge an entry, once it is checked, with the time and the user."""
+        entry = stamped(checked(entry))
         self._extend([entry])
         return entry
+
+    def reserve(self, name: str, epsilon: float, *, delta: float = 0.0) -> Entry:
+        """Keep a part of the budget for releases that name it, until it is reserved anew with another amount.
+
+        Parameters
+        ----------
+        name : str
+            Name of the reservation; `charge` draws on it by `reservation`.
+        epsilon, delta : float
+            What is kept, for all of its releases together. It counts as spent from now on; what its releases
+            cost beyond it is charged to the rest of the budget. The same name with 0 gives back what is left.
+
+        Returns
+        -------
+        Entry
+            What was recorded.
+
+        Raises
+        ------
+        BudgetExceededError
+            If more is asked than remains. Nothing is reserved.
+        ValueError, TypeError
+            For an empty name, or an amount out of its range.
+        LedgerChangedError, OSError, RuntimeError
+            As of `charge`.
+
+        Examples
+        --------
+        >>> import bitldp
+        >>> ledger = bitldp.Ledger(4.0)
+        >>> entry = ledger.reserve("survey in May", 3.0)
+        >>> ledger.remaining
+        1.0
+        >>> entry = ledger.charge(bitldp.GRR(4, epsilon=2.0), reservation="survey in May")
+        >>> ledger.remaining, round(ledger.reservations["survey in May"], 9)
+        (1.0, 1.0)
+        """
+        amount, delta = checks.budget("epsilon", epsilon), checks.budget("delta", delta)
+        kept = Guarantee(amount, amount, amount, amount, delta)
+        return self._charge(Entry(RESERVATION, kept, 1, reservation=name))
+
+    @property
+    def reservations(self) -> dict[str, float]:
+        """Epsilon that is left of each reservation, rounded down, by name."""
+        with self._lock:
+            held = self._balance.spent.reservations
+            return {name: max(0.0, below(each.epsilon - each.used_epsilon)) for name, each in held.items()}
 
     def _extend(self, entries: Sequence[Entry]) -> None:
         """Charge checked entries, all or none."""
@@ -545,7 +509,14 @@ class Ledger:
             raise RuntimeError("the ledger was closed; others may have charged it since: open it again")
 
     @contextmanager
-    def charging(self, release: Mechanism | Guarantee, count: int = 1, *, note: str = "") -> Iterator[Entry]:
+    def charging(
+        self,
+        release: Mechanism | Guarantee,
+        count: int = 1,
+        *,
+        note: str = "",
+        reservation: str = "",
+    ) -> Iterator[Entry]:
         """Charge, then run the body of a ``with`` statement, which makes the release.
 
         The charge is made first, so that the body does not run if the budget is exhausted. It stays if the
@@ -553,7 +524,7 @@ class Ledger:
 
         Parameters
         ----------
-        release, count, note
+        release, count, note, reservation
             As of `charge`.
 
         Yields
@@ -561,7 +532,7 @@ class Ledger:
         Entry
             What was recorded.
         """
-        yield self.charge(release, count, note=note)
+        yield self.charge(release, count, note=note, reservation=reservation)
 
     def account(self, delta: float, method: Literal["basic", "renyi", "pld"] = "pld") -> Account:
         """Return the cost of all releases by a finer accountant than the sum that the budget is for.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import getpass
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from datetime import datetime, timezone
 from typing import Any
 
 import numpy as np
@@ -13,14 +15,19 @@ from bitldp.base.documents import jsonable
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee
 
-__all__ = ["MOST_RELEASES", "Entry", "checked", "from_json", "named", "to_json"]
+__all__ = ["MOST_RELEASES", "RESERVATION", "Entry", "checked", "from_json", "named", "stamped", "to_json"]
 
 MOST_RELEASES = (1 << 63) - 1
 """The most releases of one charge."""
 
+RESERVATION = "reservation"
+"""Stands for a mechanism in a charge that keeps a part of the budget for later releases."""
+
 _UNITS = ("record", "feature")
 _EPSILONS = ("claimed", "bit", "feature", "record")
-_WORDS = ("mechanism", "note")
+_WORDS = ("mechanism", "note", "release", "plan", "name", "output", "reservation", "time", "user")
+_LATER = ("release", "plan", "name", "columns", "output", "reservation", "time", "user")
+"""Fields that a file holds only where they say something: files of before have none of them."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +44,47 @@ class Entry:
         Number of releases.
     note : str
         What the caller wrote about them.
+    release : str
+        Id of the release, as its privacy report states it.
+    plan : str
+        Digest of the plan.
+    name : str
+        Name of the plan's file.
+    columns : tuple of str
+        Columns that were released through mechanisms.
+    output : str
+        SHA-256 of the output, in an entry that costs nothing: it follows the charge, which is made before
+        anything is written.
+    reservation : str
+        Name of the reservation that the charge draws on; in a reservation itself, its name.
+    time : str
+        When it was charged, in UTC (ISO 8601). Entries are compared without it.
+    user : str
+        Who charged it, by the operating system; empty where that knows none. Entries are compared without it.
     """
 
     mechanism: str
     guarantee: Guarantee
     count: int
     note: str = ""
+    _: KW_ONLY
+    release: str = ""
+    plan: str = ""
+    name: str = ""
+    columns: tuple[str, ...] = ()
+    output: str = ""
+    reservation: str = ""
+    time: str = field(default="", compare=False)
+    user: str = field(default="", compare=False)
+
+
+def stamped(entry: Entry) -> Entry:
+    """Return an entry with the time, and the user of the process."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a container without names, for one
+        user = ""
+    return replace(entry, time=datetime.now(timezone.utc).isoformat(timespec="seconds"), user=user)
 
 
 def named(release: Mechanism | Guarantee) -> tuple[str, Guarantee]:
@@ -66,6 +108,10 @@ def checked(entry: Entry) -> Entry:
     for name in _WORDS:
         if not isinstance(getattr(entry, name), str):
             raise TypeError(f"{name}: must be a string, not {type(getattr(entry, name)).__name__}")
+    if not isinstance(entry.columns, tuple) or not all(isinstance(each, str) for each in entry.columns):
+        raise TypeError("columns: must be a tuple of names")
+    if entry.mechanism == RESERVATION and not entry.reservation:
+        raise ValueError("reservation: must have a name")
     count = checks.integer("count", entry.count, 1)
     if count > MOST_RELEASES:
         raise ValueError(f"count: must be at most {MOST_RELEASES}")
@@ -101,12 +147,14 @@ def _number(name: str, value: Any) -> float:
 
 def to_json(entry: Entry) -> dict[str, Any]:
     """Return an entry as JSON values; infinity, which JSON lacks, is a word."""
-    guarantee = {field.name: getattr(entry.guarantee, field.name) for field in fields(Guarantee)}
+    guarantee = {each.name: getattr(entry.guarantee, each.name) for each in fields(Guarantee)}
+    later = {name: jsonable(getattr(entry, name)) for name in _LATER if getattr(entry, name)}
     return {
         "mechanism": entry.mechanism,
         "guarantee": jsonable(guarantee),
         "count": entry.count,
         "note": entry.note,
+        **later,
     }
 
 
@@ -118,13 +166,17 @@ def from_json(record: Any) -> Entry:
     ValueError, TypeError
         If they are not an entry's; the message says which one is not.
     """
-    entry = of_fields("entry", record, tuple(field.name for field in fields(Entry)))
-    rest = tuple(field.name for field in fields(Guarantee) if field.name not in _EPSILONS)
+    first = tuple(each.name for each in fields(Entry) if each.name not in _LATER)
+    entry = of_fields("entry", record, first, _LATER)
+    rest = tuple(each.name for each in fields(Guarantee) if each.name not in _EPSILONS)
     numbers = dict(of_fields("guarantee", entry["guarantee"], _EPSILONS, rest))
     for name in _EPSILONS:
         if numbers[name] == "infinity":
             numbers[name] = math.inf
-    return checked(Entry(entry["mechanism"], Guarantee(**numbers), entry["count"], entry["note"]))
+    later: dict[str, Any] = {name: entry[name] for name in _LATER if name in entry}
+    if isinstance(later.get("columns"), list):
+        later["columns"] = tuple(later["columns"])
+    return checked(Entry(entry["mechanism"], Guarantee(**numbers), entry["count"], entry["note"], **later))
 
 
 def of_fields(name: str, record: Any, names: tuple[str, ...], more: tuple[str, ...] = ()) -> dict[str, Any]:

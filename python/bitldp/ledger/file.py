@@ -1,17 +1,36 @@
-"""File of a ledger, which is never written over contents that nobody has read."""
+"""File of a ledger: each charge holds the digest of all before it; locks, and the only way to write it.
+
+It is never written over contents that nobody has read.
+"""
 
 from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, NamedTuple
 
+from bitldp.base import checks
+from bitldp.base.documents import document
 from bitldp.base.files import give_back, locked, replacing, sweep, take, take_file, temporaries
+from bitldp.ledger.entry import Entry, from_json, of_fields, to_json
 
-__all__ = ["HeldFile", "LedgerChangedError", "NoLedgerError", "held", "read"]
+__all__ = [
+    "HeldFile",
+    "LedgerChangedError",
+    "LedgerContents",
+    "LedgerState",
+    "NoLedgerError",
+    "held",
+    "read",
+    "read_text",
+    "state_of",
+    "written",
+]
 
 
 class LedgerChangedError(RuntimeError):
@@ -172,3 +191,140 @@ def _changed(path: Path, *, gone: bool, seen: bool) -> LedgerChangedError:
     else:
         problem = "was changed since it was read; read it again (Ledger.open keeps others out)"
     return LedgerChangedError(f"{path}: {problem}. Nothing was saved, and nothing may be released")
+
+
+# -- its text
+
+_FORMAT = "bitldp.ledger"
+_VERSION = 2  # 1 had no digests of charges, and nothing of a charge but mechanism, guarantee, count and note
+
+
+class LedgerContents(NamedTuple):
+    """Budget, delta and charges of a text. Each charge is checked by itself, their sum is not."""
+
+    budget: float
+    delta: float
+    entries: list[Entry]
+
+
+class LedgerState(NamedTuple):
+    """How far a ledger has come: what `Ledger.open` can be asked not to fall behind.
+
+    Attributes
+    ----------
+    entries : int
+        Number of charges.
+    sha256 : str
+        Checksum of the budget, the delta and these charges, in hexadecimal digits.
+    """
+
+    entries: int
+    sha256: str
+
+    @classmethod
+    def checked(cls, value: Any) -> LedgerState:
+        """Return a checked state; its two fields may come as a tuple, as of JSON."""
+        try:
+            entries, sha256 = value
+        except (TypeError, ValueError):
+            raise TypeError("at_least: must be a LedgerState, of entries and sha256") from None
+        if not isinstance(sha256, str):
+            raise TypeError("at_least: its sha256 must be a string")
+        return cls(checks.integer("at_least", entries, 0), sha256)
+
+
+def state_of(budget: float, delta: float, entries: Sequence[Entry]) -> LedgerState:
+    """Return the state after some charges."""
+    return LedgerState(len(entries), _digest(_contents(budget, delta, [to_json(each) for each in entries])))
+
+
+def written(budget: float, delta: float, entries: Iterable[Entry]) -> str:
+    """Return the text of a ledger."""
+    contents = _contents(budget, delta, _chained(budget, delta, [to_json(each) for each in entries]))
+    whole = {"format": _FORMAT, "version": _VERSION, "sha256": _digest(contents), "ledger": contents}
+    return json.dumps(whole, indent=1, allow_nan=False) + "\n"
+
+
+def read_text(text: str) -> LedgerContents:
+    """Return the budget and the charges in a text.
+
+    Raises
+    ------
+    TypeError
+        If it is no str.
+    ValueError
+        If it is not a ledger, is of another version, was damaged or changed by hand, or holds what no ledger
+        would: the message names it.
+    """
+    whole = document(text)
+    if not isinstance(whole, dict) or whole.get("format") != _FORMAT:
+        raise ValueError(f"is not a ledger (its format must be {_FORMAT!r})")
+    version = whole.get("version")
+    if type(version) is not int or not 1 <= version <= _VERSION:
+        shown = f", got {version}" if type(version) is int and 0 <= version < 1 << 32 else ""
+        raise ValueError(f"version must be 1 or {_VERSION}{shown}")
+    if whole.get("sha256") != _digest(whole.get("ledger")):
+        raise ValueError("the contents do not match their checksum; damaged or changed by hand")
+    try:
+        contents = of_fields("ledger", whole["ledger"], LedgerContents._fields)
+        budget, delta = _amount("budget", contents["budget"]), _amount("delta", contents["delta"])
+        if not isinstance(contents["entries"], list):
+            raise ValueError("entries: must be a list")
+        records = contents["entries"]
+        if version > 1:
+            records = _unchained(contents["budget"], contents["delta"], records)
+        entries = []
+        for index, each in enumerate(records):
+            try:
+                entries.append(from_json(each))
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"entry {index}: {error}") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"the contents are damaged: {error}") from None
+    return LedgerContents(budget, delta, entries)
+
+
+def _contents(budget: float, delta: float, entries: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"budget": budget, "delta": delta, "entries": entries}
+
+
+def _chained(budget: float, delta: float, records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return charges, each with the digest of itself and of the one before."""
+    result, last = [], _digest([budget, delta])
+    for each in records:
+        last = _digest([last, each])
+        result.append({**each, "chain": last})
+    return result
+
+
+def _unchained(budget: float, delta: float, records: list[Any]) -> list[Any]:
+    """Return charges without their digests, or refuse the first that does not follow the one before."""
+    last = _digest([budget, delta])
+    result: list[Any] = []
+    for index, each in enumerate(records):
+        plain = (
+            {name: value for name, value in each.items() if name != "chain"}
+            if isinstance(each, dict)
+            else each
+        )
+        last = _digest([last, plain])
+        if not isinstance(each, dict) or each.get("chain") != last:
+            raise ValueError(f"entry {index}: does not follow the one before it; its chain is another")
+        result.append(plain)
+    return result
+
+
+def _amount(name: str, value: Any) -> float:
+    """Return a budget or a delta, which JSON holds as a number and as nothing else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name}: must be a number")
+    return checks.budget(name, value)
+
+
+def _digest(contents: Any) -> str:
+    """Return the checksum of JSON values, whatever the white space of the file."""
+    try:
+        text = json.dumps(contents, sort_keys=True)
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -144,6 +144,11 @@ class Frequencies(OneArray):
         """
         return self.accumulator()._filled(reports).estimate(project=project)
 
+    def _indicators(self, reports: Any) -> NDArray[np.float64]:
+        """Return what each report says of every category, shape (n, cells): the mean is the indicator."""
+        letters: NDArray[np.float64] = self.decode(reports)
+        return letters
+
     @abstractmethod
     def accumulator(self) -> CountAccumulator:
         """Return an empty accumulator of the counts: streams, merges and serialises."""

@@ -161,6 +161,10 @@ class LabelLaplace(Labelled):
         """
         return self.letters[self._codes(reports)]
 
+    def _indicators(self, reports: Any) -> NDArray[np.float64]:
+        """Return what each report says of every class; see `GRR`."""
+        return self.decode(reports)
+
     def classify(self, reports: ArrayLike) -> NDArray[Any]:
         """Return the class of the largest entry of each report, the first of equal ones; its label, if any.
 

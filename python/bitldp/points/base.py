@@ -389,6 +389,10 @@ class CandidateRelease(Frequencies):
         self._check_line()
         return self._inverse.letter_variance()[checks.codes("x", x, len(self._points))]
 
+    def _indicators(self, reports: Any) -> NDArray[np.float64]:
+        indicators = self._inverse.indicators
+        return indicators[checks.codes("reports", reports, len(indicators))]
+
     def variance(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the variance of one report's indicator of every candidate; see `GRR.variance`.
 

@@ -195,7 +195,7 @@ class Recommendation:
     def proof(self) -> str:
         """How far above the least that there could be the answer is at most, in one line."""
         if self.bound is None or self.rows[0].mechanism is None:
-            return "no bound on all mechanisms is known"
+            return "no lower bound is known for every mechanism here"
         what = self.bound.within(self.rows[0].cost(self.criterion))
         return f"{what}, {self.bound.scope} ({self.bound.source})"
 

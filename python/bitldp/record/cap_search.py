@@ -127,7 +127,7 @@ def best_cap(
         (each.bits, cost, position, index)
         for position, each in enumerate(tried)
         for index, cost in enumerate(_held(each.costs, hits).tolist())
-        if cost <= (1.0 + SLACK) * least
+        if cost <= least + SLACK * abs(least)  # rounding may leave it a little below 0
     ]
     _, _, position, index = min(kept)
     chosen = tried[position]

@@ -4,6 +4,7 @@
     release = plan.release(ReleaseKey.from_env("BITLDP_RELEASE_KEY"), record="id", snapshot="2026-11")
     released = release(table)                      # Arrow, pandas or polars, the same kind out
     plan.aggregate().update(released).estimate()   # means and shares with intervals
+    ReleasedTable(plan, released).share("city", "survey")  # questions, also of several columns
 
 Needs the extra ``tables``.
 """
@@ -16,8 +17,26 @@ require("tables", ["pyarrow"], "tables")
 
 from bitldp.base.errors import DataError, PlanError  # noqa: E402
 from bitldp.tables.aggregate import Aggregate  # noqa: E402
+from bitldp.tables.answer import TableAnswer  # noqa: E402
+from bitldp.tables.ask import ReleasedTable  # noqa: E402
 from bitldp.tables.column import Column  # noqa: E402
+from bitldp.tables.draft import ExpectedError, PlanDraft, TableQuestion, draft_plan, questions_of  # noqa: E402
 from bitldp.tables.key import ReleaseKey  # noqa: E402
 from bitldp.tables.plan import TablePlan, TableRelease  # noqa: E402
 
-__all__ = ["Aggregate", "Column", "DataError", "PlanError", "ReleaseKey", "TablePlan", "TableRelease"]
+__all__ = [
+    "Aggregate",
+    "Column",
+    "DataError",
+    "ExpectedError",
+    "PlanDraft",
+    "PlanError",
+    "ReleaseKey",
+    "ReleasedTable",
+    "TableAnswer",
+    "TablePlan",
+    "TableQuestion",
+    "TableRelease",
+    "draft_plan",
+    "questions_of",
+]

@@ -20,6 +20,7 @@ from bitldp import _core
 from bitldp.base.errors import DataError, PlanError
 from bitldp.tables.counts import Unestimated
 from bitldp.tables.frames import first_row_of, plain_column, worded
+from bitldp.tables.reading import Of, Reading, refused
 
 __all__ = [
     "DECODES",
@@ -490,6 +491,21 @@ class ColumnCodec(ABC):
         return np.stack([np.asarray(each.to_numpy(), np.float64) for each in floats], axis=1), single
 
     # -- counting and answering
+
+    @property
+    def apart(self) -> bool:
+        """True if the columns are released independently of each other, given the record."""
+        return False
+
+    def reading(self, column: str, of: Of) -> Reading:
+        """Return what reports say of a number, of its square, or of the category of one column.
+
+        Raises
+        ------
+        PlanError
+            For what they do not tell; the message says which plan would.
+        """
+        raise refused(f"column {column!r}", self.settings.mechanism, of)
 
     @property
     def counted(self) -> Any:

@@ -7,8 +7,9 @@ read quotes the value, so that its errors end here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from os import PathLike
 from typing import Any
 
 import pyarrow as pa
@@ -25,6 +26,7 @@ __all__ = [
     "plain_column",
     "plain_type",
     "refuse_null",
+    "rows_of",
     "worded",
 ]
 
@@ -192,6 +194,54 @@ def metadata_of(frame: Any) -> Mapping[bytes, bytes]:
     if isinstance(attributes, Mapping):
         return {str(name).encode(): str(value).encode() for name, value in attributes.items()}
     return {}
+
+
+def rows_of(source: Any, names: Sequence[str], plan: str) -> Iterator[pa.Table]:
+    """Yield some columns of a released table, some rows at a time.
+
+    Parameters
+    ----------
+    source : frame, sequence of frames, path, pyarrow.dataset.Dataset, or callable
+        A callable is given the names.
+    names : sequence of str
+        Columns that are needed.
+    plan : str
+        Digest of the plan that released it.
+
+    Raises
+    ------
+    PlanError
+        For a table of another plan, or without a column.
+    """
+    if isinstance(source, (str, PathLike)):
+        import pyarrow.dataset
+
+        text = str(source)
+        form = next((each for end, each in _FORMS.items() if text.endswith(end)), "parquet")
+        source = pyarrow.dataset.dataset(source, format=form)
+    if hasattr(source, "to_batches") and hasattr(source, "scanner"):  # a dataset
+        _refuse_other(source.schema.metadata, plan)
+        _refuse_absent(source.schema.names, names)
+        frames: Iterable[Any] = source.to_batches(columns=list(names))
+    elif callable(source):
+        frames = source(names)
+    else:
+        frames = source if isinstance(source, (list, tuple)) else [source]
+    for frame in frames:
+        _refuse_other(metadata_of(frame), plan)
+        table, _ = opened(frame, names)
+        for start in range(0, table.num_rows, _ROWS):
+            yield table.slice(start, _ROWS)
+
+
+_FORMS = {".csv": "csv", ".arrow": "ipc", ".feather": "ipc"}
+_ROWS = 1 << 17
+
+
+def _refuse_other(metadata: Mapping[bytes, bytes] | None, plan: str) -> None:
+    stated = (metadata or {}).get(b"bitldp.plan")
+    if stated is not None and stated != plan.encode():
+        raise PlanError("source: was released by another plan")
 
 
 def _refuse_absent(names: Sequence[str], columns: Sequence[str]) -> None:

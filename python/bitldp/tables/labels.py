@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bitldp.base.errors import DataError, PlanError
 from bitldp.tables.codec import MISSING_TEXTS, Batch, ColumnCodec, Missing, codes_of_values
 from bitldp.tables.frames import first_row_of, plain_column, plain_type, refuse_null
+from bitldp.tables.reading import Of, Reading, indicators, refused
 
 __all__ = ["Dictionary", "Labels", "text_of"]
 
@@ -247,3 +248,13 @@ class Labels(ColumnCodec, takes="categories"):
     def answers(self, counts: Any, level: float) -> Iterator[dict[str, Any]]:
         """Yield a share for each category, and for that of missing values."""
         yield from self._answers(counts, self.columns, "share", [*self.categories, None], level)
+
+    def reading(self, column: str, of: Of) -> Reading:
+        """Return the indicators of the categories; see `ColumnCodec.reading`."""
+        if of != "category":
+            raise refused(f"column {column!r}", self.settings.mechanism, of, "its values are categories")
+        missing = (None,) if self.settings.missing.policy == "category" else ()
+        try:
+            return indicators(column, (*self.categories, *missing), self.mechanism)
+        except ValueError as error:
+            raise refused(f"column {column!r}", self.settings.mechanism, of, str(error)) from None

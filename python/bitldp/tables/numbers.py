@@ -14,6 +14,7 @@ from bitldp.base.arrays import first
 from bitldp.base.errors import DataError, PlanError
 from bitldp.tables.codec import MISSING_TEXTS, Batch, ColumnCodec, Decoding, Missing, codes_of_values
 from bitldp.tables.frames import plain_column, refuse_null
+from bitldp.tables.reading import Of, Reading, by_code, refused, squares, steps
 
 __all__ = [
     "Numbers",
@@ -53,6 +54,44 @@ class NumericColumns(ColumnCodec):
     def outside(self, x: NDArray[Any]) -> int:
         """Return how many numbers are outside the range, so that they move to its ends."""
         return int(self.mechanism.outside(x))
+
+    @property
+    def apart(self) -> bool:
+        """True unless records are released as a whole, or some of their columns."""
+        return not (self.whole or getattr(self.mechanism, "k", None) is not None)
+
+    @property
+    def _truths(self) -> tuple[float, float]:
+        """The least and the largest number that is released."""
+        low, high = self.mechanism._span
+        return low, high
+
+    def reading(self, column: str, of: Of) -> Reading:
+        """Return the letter of a column's number; see `ColumnCodec.reading`."""
+        if of != "number":
+            raise refused(f"column {column!r}", self.settings.mechanism, of)
+        mechanism, place = self.mechanism, self.columns.index(column)
+        try:
+            law = mechanism._letter_law
+        except ValueError as error:
+            law, reason = None, str(error)
+        else:
+            reason = "they are drawn alike for all records"
+        if law is None:
+            raise refused(f"column {column!r}", self.settings.mechanism, of, reason)
+        low, high = law.mixed.points[0], law.mixed.points[-1]
+        ends = np.array([[-1.0], [1.0]]) * law.reach + (low + high) / 2.0
+        floor = float(law.mixed.bounds(law.mixed.points)[0].min())
+        note = "; ".join(filter(None, [self.caveat, self.filling]))
+
+        def read(reports: Any) -> NDArray[np.float64]:
+            bits = np.asarray(reports).shape[1] // len(self.columns) if self.output == "bits" else 1
+            if bits > 1:  # the sign first
+                powers = 1 << np.arange(bits - 1, -1, -1, dtype=np.uint32)
+                reports = np.asarray(reports, np.uint32).reshape(len(reports), -1, bits) @ powers
+            return np.asarray(mechanism.unbias(reports))[:, [place]]
+
+        return Reading(column, (None,), read, ends, self._truths, max(floor, 0.0), rate=law.rate, note=note)
 
     @property
     def names(self) -> list[str]:
@@ -186,6 +225,34 @@ class Reals(NumericColumns, takes="reals"):
     def whole(self) -> bool:
         """True if a record of numbers is released as one symbol."""
         return bool(self.mechanism._whole)
+
+    def reading(self, column: str, of: Of) -> Reading:
+        """Return the letter of a column's number, or of its square; see `ColumnCodec.reading`."""
+        mechanism, place, title = self.mechanism, self.columns.index(column), f"column {column!r}"
+        windows = hasattr(mechanism, "estimate_distribution") and mechanism.k is None
+        if (of == "category" and not windows) or mechanism.k is not None or self.whole:
+            if of == "square":
+                raise refused(title, self.settings.mechanism, of, "of some columns of a record")
+            return super().reading(column, of)
+        made, many = super().reading(column, "number"), len(self.columns)
+
+        def codes(reports: Any) -> NDArray[np.int64]:
+            return np.asarray(reports, np.int64).reshape(-1, many)[:, place]
+
+        letters, note = mechanism.letters, made.note
+        if of == "category":
+            dithered = f"of numbers on {len(mechanism.points)} points"
+            return steps(column, mechanism.probabilities(), mechanism.points, codes, dithered)
+        if of == "number":
+            return by_code(column, letters, codes, made.span, made.floor, note)
+        spread = getattr(mechanism, "_spread", None)
+        known = None if spread is None else squares(spread, letters)
+        if known is None:
+            raise refused(title, self.settings.mechanism, of, "too few letters tell them from other squares")
+        values, bias = known
+        low, high = made.span
+        span = (0.0 if low <= 0.0 <= high else min(low**2, high**2), max(low**2, high**2))
+        return by_code(column, values, codes, span, 0.0, f"squares are at most {bias:.3g} too large")
 
     def _options(self) -> dict[str, Any]:
         return {"output": self.output}

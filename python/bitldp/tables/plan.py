@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from bitldp.base.errors import PlanError
 from bitldp.ledger.budget import Ledger
-from bitldp.ledger.entry import Entry
+from bitldp.ledger.entry import Entry, named
 from bitldp.privacy import Guarantee, added
 from bitldp.tables.aggregate import Aggregate
 from bitldp.tables.codec import ColumnCodec
@@ -564,7 +565,9 @@ class TableRelease:
             seen.add(ids)
         return seen
 
-    def charge(self, ledger: Ledger, *, data: str = "") -> Entry | None:
+    def charge(
+        self, ledger: Ledger, *, data: str = "", name: str = "", reservation: str = ""
+    ) -> Entry | None:
         """Charge the release to a ledger, once, however often it is asked.
 
         Parameters
@@ -572,13 +575,14 @@ class TableRelease:
         ledger : Ledger
             Open, where several processes share it.
         data : str, optional
-            Digest of the records; the ledger then refuses another digest for the same release. It must not
-            tell of the records: `digest` makes such a one.
+            Digest of the records, as `digest` makes it; another one for the same release is then refused.
+        name, reservation : str
+            Name of the plan in the ledger, and the reservation that it draws on; see `Ledger.reserve`.
 
         Returns
         -------
         Entry or None
-            What was charged; None if this release was charged before.
+            What was charged; None where it was charged before.
 
         Raises
         ------
@@ -590,20 +594,18 @@ class TableRelease:
         note, types = f"release {self.id}", self._types_digest
         for entry in ledger.entries:
             head, _, before = entry.note.partition(" data ")
-            name, _, shown = head.partition(" types ")
-            if name != note:
+            own, _, shown = head.partition(" types ")
+            if own != note:
                 continue
             if data and before and data != before:
-                raise PlanError(
-                    "snapshot: this release was made of other data; data that changed is another snapshot"
-                )
+                raise PlanError("snapshot: was released of other data; data that changed is another snapshot")
             if types and shown and types != shown:
-                raise PlanError(
-                    "types: this release was made of a table of other types; plan.typed states them"
-                )
+                raise PlanError("types: was released of a table of other types; plan.typed states them")
             return None
         note = f"{note} types {types}" if types else note
-        return ledger.charge(self.guarantee, note=f"{note} data {data}" if data else note)
+        note = f"{note} data {data}" if data else note
+        entry = Entry(*named(self.guarantee), 1, note, release=self.id, reservation=reservation)
+        return ledger._charge(replace(entry, plan=self.plan.digest, name=name, columns=self.plan.inputs))
 
     @property
     def _types_digest(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,7 @@ from bitldp.estimate.statistics import counts_of
 from bitldp.letters.reach import Reach
 from bitldp.tables.codec import Batch, ColumnCodec, Decoding, codes_of_values
 from bitldp.tables.numbers import numbers_of, unbiased_or_reported, undecoded
+from bitldp.tables.reading import Of, Reading, by_code, indicators, refused
 
 __all__ = ["PointCounts", "Points"]
 
@@ -163,6 +164,27 @@ class Points(ColumnCodec, takes="points"):
         numbers = self.decoding.numbers
         decoded = self.mechanism.decode(np.arange(self.points)) if numbers is None else numbers
         return codes_of_values(table, decoded.astype(dtype), self.names, first_row)[:, 0]
+
+    def reading(self, column: str, of: Of) -> Reading:
+        """Return the indicators of the points, or a number or square by them; see `ColumnCodec.reading`."""
+        mechanism, points = self.mechanism, self._numbers
+        note = "; ".join(filter(None, [self.caveat, self.filling]))
+        try:
+            if of == "category":
+                return replace(indicators(column, tuple(points.tolist()), mechanism), note=note)
+            if of == "number":
+                values, mixed = self._unbiased(), self.letter_law.mixed
+                floor = float(mixed.bounds(mixed.points)[0].min())
+            elif self._indexed:
+                values, floor = np.asarray(mechanism.letters_on(np.square(points))), 0.0
+            else:
+                every = mechanism._indicators(np.arange(len(points)))
+                values, floor = every @ np.square(points), 0.0
+        except ValueError as error:
+            raise refused(f"column {column!r}", self.settings.mechanism, of, str(error)) from None
+        truths = points if of == "number" else np.square(points)
+        span = (float(truths.min()), float(truths.max()))
+        return by_code(column, values, lambda x: np.asarray(x, np.int64).reshape(-1), span, floor, note)
 
     @property
     def counted(self) -> _PointLaw:

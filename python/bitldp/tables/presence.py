@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -21,9 +20,11 @@ from numpy.typing import NDArray
 
 from bitldp.base.errors import PlanError
 from bitldp.categorical import GRR
+from bitldp.estimate.ratio import fieller
 from bitldp.tables.codec import Batch, ColumnCodec, ColumnSettings, Missing
 from bitldp.tables.frames import plain_column
 from bitldp.tables.numbers import is_missing
+from bitldp.tables.reading import Of, Reading, by_code
 
 __all__ = ["Presence", "answers_of_present", "with_presence"]
 
@@ -70,6 +71,12 @@ class Presence(ColumnCodec):
 
     def _from_codes(self, codes: NDArray[Any]) -> tuple[Any, str]:
         return codes[:, 0], "codes"
+
+    def reading(self, column: str, of: Of) -> Reading:
+        """Return the number that says whether there is a value; see `ColumnCodec.reading`."""
+        letters = self.mechanism._indicators(np.arange(2))[:, 1]
+        floor = float(self.mechanism.variance(np.arange(2))[:, 1].min())
+        return by_code(column, letters, lambda x: np.asarray(x, np.int64).reshape(-1), (0.0, 1.0), floor)
 
     def answers(self, counts: Any, level: float) -> Iterator[dict[str, Any]]:
         """Yield the share of missing values."""
@@ -125,7 +132,8 @@ def answers_of_present(
         notes.insert(0, "of those who answered")
         present, more = 1.0 - share["estimate"], filled["estimate"] - neutral
         spread, joint = share["stderr"] or math.nan, more * (1.0 - present) / n
-        ratio = _ratio(more, present, filled["stderr"] or math.nan, spread, joint, level)
+        squares = ((filled["stderr"] or math.nan) ** 2, joint, spread**2)
+        ratio = fieller(more, present, squares, (1.0 - level) / 2.0)
         if ratio is None:
             notes.append("too few of them, or too few records, for an estimate")
         else:
@@ -137,22 +145,3 @@ def answers_of_present(
                 "high": neutral + high,
             }
     yield {**filled, **figures, "note": "; ".join(filter(None, notes)) or None}
-
-
-def _ratio(
-    top: float, bottom: float, top_stderr: float, bottom_stderr: float, joint: float, level: float
-) -> tuple[float, float, float, float] | None:
-    """Return a ratio, its standard error and its limits; None where the limits are no interval.
-
-    Fieller: all R for which top - R bottom is within z standard errors of 0. `joint` is the covariance.
-    """
-    z = NormalDist().inv_cdf((1.0 + level) / 2.0)
-    a = bottom**2 - (z * bottom_stderr) ** 2
-    b = top * bottom - z**2 * joint
-    c = top**2 - (z * top_stderr) ** 2
-    inner = b**2 - a * c
-    if not (a > 0.0 and bottom > 0.0 and inner >= 0.0):
-        return None
-    ratio, root = top / bottom, math.sqrt(inner)
-    variance = top_stderr**2 - 2.0 * ratio * joint + (ratio * bottom_stderr) ** 2
-    return ratio, math.sqrt(max(variance, 0.0)) / bottom, (b - root) / a, (b + root) / a

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +15,7 @@ from bitldp.base.errors import PlanError
 from bitldp.tables.codec import Batch, ColumnCodec, Missing
 from bitldp.tables.labels import Dictionary
 from bitldp.tables.numbers import numbers_of, refuse_outside
+from bitldp.tables.reading import Of, Reading, indicators, refused
 
 __all__ = ["Record"]
 
@@ -139,6 +141,57 @@ class Record(ColumnCodec, takes="record"):
     def _from_codes(self, codes: NDArray[Any]) -> tuple[Any, str]:
         counts = [columns for columns, _ in self.mechanism._report_parts]
         return self.mechanism._join(np.split(codes, np.cumsum(counts)[:-1], axis=1)), "codes"
+
+    @property
+    def apart(self) -> bool:
+        """True if every attribute is answered, by itself."""
+        return self.mechanism.k is None
+
+    def reading(self, column: str, of: Of) -> Reading:
+        """Return the reading of one attribute, 0 of records whose reports are about others."""
+        mechanism, slot = self.mechanism, self.columns.index(column)
+        number, title = slot < len(self.numbers), f"column {column!r}"
+        if of != ("number" if number else "category"):
+            raise refused(title, self.settings.mechanism, of)
+        part, rate = mechanism._parts[slot], 1.0 / mechanism._scale
+        try:
+            if number:
+                made = self._number(column, part, rate)
+            else:
+                missing = (None,) if self.settings.missing.policy == "category" else ()
+                labels = (*self.categories[slot - len(self.numbers)], *missing)
+                made = indicators(column, labels, part, rate)
+        except ValueError as error:
+            raise refused(title, self.settings.mechanism, of, str(error)) from None
+
+        # A record whose report is about others counts as the middle, or as in no category.
+        middle = sum(made.span) / 2.0 if number else 0.0
+
+        def read(reports: Any) -> NDArray[np.float64]:
+            own = [*mechanism.answers(reports)][slot]
+            values = np.full((len(reports[0]), len(made.labels)), middle)
+            values[own.records] += (made.read(own.reports) - middle) / rate
+            return values
+
+        ends = middle + (made.ends - middle) / rate
+        ends = np.stack([np.minimum(ends[0], middle), np.maximum(ends[1], middle)])
+        return replace(made, read=read, ends=ends, table=None, codes=None)
+
+    def _number(self, column: str, part: Any, rate: float) -> Reading:
+        """Return the reading of a number by those whose reports are about it."""
+        letters = part.letters[:, None]
+        law, ends = part._letter_law, np.stack([letters.min(axis=0), letters.max(axis=0)])
+        floor = float(law.mixed.bounds(law.mixed.points)[0].min()) / rate
+        span = (float(law.mixed.points[0]), float(law.mixed.points[-1]))
+        return Reading(
+            column,
+            (None,),
+            lambda x: letters[np.asarray(x, np.int64).reshape(-1)],
+            ends,
+            span,
+            floor,
+            rate=rate,
+        )
 
     def answers(self, counts: Any, level: float) -> Iterator[dict[str, Any]]:
         """Yield the answers of each column by itself: a mean, or a share for each category."""

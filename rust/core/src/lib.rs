@@ -12,7 +12,8 @@
 //!   (independent bits, on arbitrary and on one-hot strings), [`Window`] (some cells likely, the others not), [`Design`] and [`Subset`]
 //!   (the same of blocks of a design, and of all subsets of a size), [`Shift`]
 //!   (integer noise that is added), [`Matrix`] (any row-stochastic table), [`Mixture`] (a window or a matrix, by a public
-//!   coin) and [`Cube`] (whole strings); or, for [`Select`] (one coordinate of a vector, by its rank), integers over their
+//!   coin), [`Cube`] (whole strings) and [`Cap`] (whole records of numbers and categories, uniform about the record or on
+//!   everything); or, for [`Select`] (one coordinate of a vector, by its rank), integers over their
 //!   sum. `epsilon()` is exact for the very integers that the sampler compares
 //!   with, and rounded up.
 //! - **Letters** say what a report is worth. A server counts reports first ([`Batch`]) and applies letters to the counts.

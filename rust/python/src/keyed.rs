@@ -40,7 +40,7 @@ pub(crate) const NUMBERS: &str = "float32, float64 and integers are";
 /// Notes
 /// -----
 /// Numbers count as the float64 that they are, with -0.0 and subnormals as 0.0. Values of a batch are its records' in C
-/// order, equally many of each. Where a channel's report is of many values (Bits, Cube, Select), each of its records takes a column.
+/// order, equally many of each. Where a channel's report is of many values (Bits, Cap, Cube, Select), each of its records takes a column.
 #[pyclass(frozen, module = "bitldp._core")]
 pub(crate) struct KeyedRandomness {
     key: Key,

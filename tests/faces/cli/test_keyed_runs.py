@@ -39,7 +39,11 @@ def test_a_run_again_gives_the_same_rows_and_costs_nothing_more(folder: Path) ->
     one, other = (pa.parquet.read_table(folder / name) for name in ("a.parquet", "b.parquet"))
     assert one.equals(other)
     with Ledger.open(ledger) as found:
-        assert len(found.entries) == 1
+        charge, *outputs = found.entries
+        assert found.spent == charge.guarantee.record
+    assert [each.name for each in outputs] == ["a.parquet", "b.parquet"]
+    assert len({each.output for each in outputs} | {charge.output}) == 2  # the same bytes, and none yet
+    assert {charge.release} == {each.release for each in outputs}
     assert invoke("verify", folder / "b.parquet.privacy.json", folder / "b.parquet").exit_code == 0
 
 

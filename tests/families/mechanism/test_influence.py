@@ -39,7 +39,7 @@ OF_GROUPS = [
     "HeavyHitters",
 ]
 BOUNDED = ["CrossPolytope", "CrossPolytope-haar", "RandomCodebook"]  # by the norm of a vector
-ONE_BY_ONE = [name for name in EVERY if name not in {*REFUSED, *OF_GROUPS}]
+ONE_BY_ONE = [name for name in EVERY if name not in {*REFUSED, *OF_GROUPS, "KeyValue"}]
 
 
 def _of_rotations(mechanism: Any) -> Iterator[Any]:

@@ -13,7 +13,7 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp.privacy import ONE
-from bitldp.record.cap_search import best_cap
+from bitldp.record.cap_search import _evaluated, _Lists, best_cap
 from bitldp.record.cap_table import TableAccumulator
 from bitldp.release.sampled import SampledReports
 
@@ -429,3 +429,45 @@ def test_many_attributes_are_quick() -> None:
     assert (mechanism.m, len(mechanism.channels)) == (2, 1)
     assert best_cap((16,), (16,), 8.0).hits == mechanism.hits
     assert Fraction(*mechanism.channels[0].share) == Fraction(1, 256)
+
+
+@pytest.mark.parametrize("sizes", [[2, 3], [16] * 5, [2, 3, 40]])
+@pytest.mark.parametrize("epsilon", [1e-9, 20.0, 44.0, 800.0])
+def test_extreme_budgets(sizes: list[int], epsilon: float) -> None:
+    """They are kept, and used as far as integers over 2**64 allow."""
+    for aim in ("frequencies", "tables"):
+        mechanism = bitldp.RecordCap(sizes, epsilon=epsilon, aim=aim)
+        assert 0.0 < mechanism.guarantee.record <= epsilon
+        assert mechanism.guarantee.record >= 0.99 * min(epsilon, 44.0)
+        assert mechanism.mean_variance() >= 0.0
+
+
+def test_sets_are_drawn_as_their_weights() -> None:
+    """At n = 60,000: every set of attributes within 5.2 standard errors (alpha 2e-7 each)."""
+    n = 60_000
+    mechanism = bitldp.RecordCap([2, 2, 2, 3, 3], epsilon=2.0, m=2, weights=(1, 1, 1, 2, 2))
+    indices, _ = mechanism.randomize(np.zeros((n, 5), int), rng=20_261_123)
+    drawn = np.sort(indices, axis=1).astype(int)
+    counts = np.bincount(drawn[:, 0] * 5 + drawn[:, 1], minlength=25).reshape(5, 5)
+    for chosen, chance in sets_of_attributes(mechanism):
+        assert abs(counts[chosen] / n - chance) < 5.2 * (chance * (1.0 - chance) / n) ** 0.5
+
+
+@pytest.mark.parametrize(("sizes", "subset"), [([3, 3, 3], (1, 1, 1)), ([2, 3, 4], (1, 1, 2))])
+def test_the_search_knows_the_variance_of_tables(sizes: list[int], subset: tuple[int, ...]) -> None:
+    """That of every candidate is the mean of the closed form over all tables, cells and records."""
+    kinds = tuple(sorted(set(zip(sizes, subset, strict=True))))
+    members = tuple(list(zip(sizes, subset, strict=True)).count(each) for each in kinds)
+    categories, own = zip(*kinds, strict=True)
+    records = np.array(list(itertools.product(*map(range, sizes))))
+    for m in (2, 3):
+        costs = _evaluated(_Lists(categories, own, members, m, 2.0), (1,) * len(kinds), True).costs
+        for hits in range(1, m + 1):
+            mechanism = bitldp.RecordCap(sizes, epsilon=2.0, m=m, hits=hits, subset=subset, weights=1)
+            pairs = list(itertools.combinations(range(3), 2))
+            if not all(mechanism._law.gain(tuple(mechanism._kind_of[j] for j in each)) for each in pairs):
+                continue
+            tables = [mechanism.table_variance(records, each).mean(axis=0) for each in pairs]
+            cells = sum(each.size for each in tables)
+            mean = sum(float(each.sum()) for each in tables) / cells
+            assert costs[hits - 1] == pytest.approx(mean, rel=1e-6)

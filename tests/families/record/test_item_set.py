@@ -164,6 +164,10 @@ def test_letters_of_both_have_no_bias() -> None:
         law = np.array(list(map(float, law_of_record(mechanism, values))))
         expected = [[0.0, 0.0] if each is None else [1.0, 2.0 + 2.0 * each] for each in values]
         np.testing.assert_allclose(np.tensordot(law, letters, 1), expected, atol=1e-12)
+    # Of liars: a frequency moves by the letter of a lie, at most.
+    held = letters[..., 0]
+    furthest = max(held.max(), 1.0 - held.min())
+    assert mechanism.influence(0.01) == pytest.approx(0.01 * furthest, rel=1e-12)
 
 
 def test_estimates_and_refusals() -> None:

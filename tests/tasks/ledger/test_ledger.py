@@ -193,7 +193,7 @@ def test_files_come_back(spent, tmp_path):
     again.save(path)
     assert Ledger.load(path).spent == again.spent
     assert sorted(each.name for each in tmp_path.iterdir()) == ["ledger.json", "ledger.json.lock"]
-    assert json.loads(path.read_text())["version"] == 1
+    assert json.loads(path.read_text())["version"] == 2
 
 
 def test_a_failed_save_leaves_the_older_file(spent, tmp_path, monkeypatch):
@@ -216,9 +216,9 @@ def test_a_failed_save_leaves_the_older_file(spent, tmp_path, monkeypatch):
 
 
 def rewritten(document, contents):
-    """Return a document with other contents under a checksum that fits."""
+    """Return a document of version 1, with other contents under a checksum that fits."""
     digest = hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
-    return json.dumps({**document, "ledger": contents, "sha256": digest})
+    return json.dumps({**document, "version": 1, "ledger": contents, "sha256": digest})
 
 
 def test_damaged_and_foreign_files_are_refused(spent, tmp_path):
@@ -227,13 +227,15 @@ def test_damaged_and_foreign_files_are_refused(spent, tmp_path):
     text = path.read_text()
     document = json.loads(text)
     contents = document["ledger"]
+    for each in contents["entries"]:
+        del each["chain"]
     entry = contents["entries"][0]
     damaged = {
         "": "is not JSON",
         text[: len(text) // 2]: "is not JSON",
         "[1, 2]": "its format must be 'bitldp.ledger'",
         '{"format": "bitldp.accumulator"}': "its format must be",
-        json.dumps({**document, "version": 2}): "version must be 1, got 2",
+        json.dumps({**document, "version": 3}): "version must be 1 or 2, got 3",
         text.replace('"count": 3', '"count": 1'): "checksum; damaged or changed by hand",
         json.dumps({**document, "ledger": None}): "checksum",
         json.dumps({"format": "bitldp.ledger", "version": 1}): "checksum",
@@ -290,3 +292,53 @@ def test_threads_cannot_overspend_together(tmp_path):
     assert len(ledger.entries) == 500
     saved = Ledger.load(path)
     assert saved.spent == len(saved.entries) <= 500.0
+
+
+BEFORE = """{"format": "bitldp.ledger", "version": 1,
+ "sha256": "%s", "ledger": {"budget": 4.0, "delta": 0.0, "entries": [{"mechanism": "GRR", "guarantee":
+ {"claimed": 1.0, "bit": 1.0, "feature": 1.0, "record": 1.0, "delta": 0.0, "holds": true, "unit": "record",
+ "given": ""}, "count": 2, "note": "waves"}]}}"""
+
+
+def test_a_file_of_version_1_is_read_and_its_state_stays(tmp_path):
+    path = tmp_path / "ledger.json"
+    digest = hashlib.sha256(
+        json.dumps(json.loads(BEFORE % "")["ledger"], sort_keys=True).encode()
+    ).hexdigest()
+    path.write_text(BEFORE % digest)
+    with Ledger.open(path, at_least=(1, digest)) as ledger:  # the state that a report of then has
+        assert ledger.spent == 2.0
+        ledger.charge(costing(1.0), note="later")
+    with Ledger.open(path, at_least=(1, digest)) as ledger:
+        assert ledger.spent == 3.0
+        first, second = ledger.entries
+        assert (first.time, first.user) == ("", "")
+        assert second.time.endswith("+00:00")
+    assert json.loads(path.read_text())["version"] == 2
+
+
+def test_reservations_keep_a_part_of_the_budget():
+    ledger = Ledger(4.0, delta=1e-5)
+    ledger.reserve("May", 3.0, delta=1e-6)
+    assert (ledger.spent, ledger.remaining, ledger.reservations) == (3.0, 1.0, {"May": 3.0})
+    with pytest.raises(BudgetExceededError, match=r"exceed the budget, 1 of 4 remains$"):
+        ledger.charge(costing(2.0))
+    ledger.charge(costing(2.0), reservation="May")
+    assert (ledger.spent, ledger.reservations) == (3.0, {"May": 1.0})
+    with pytest.raises(BudgetExceededError, match="beside its reservation"):
+        ledger.charge(costing(2.5), reservation="May")
+    ledger.charge(costing(1.5), reservation="May")  # half of it is beyond the reservation
+    assert (ledger.spent, ledger.remaining, ledger.reservations) == (3.5, 0.5, {"May": 0.0})
+    ledger.reserve("May", 0.0)  # nothing is given back that was used
+    assert ledger.spent == 3.5
+    ledger.reserve("June", 0.5)
+    ledger.reserve("June", 0.0)
+    assert (ledger.spent, ledger.reservations) == (3.5, {"May": 0.0, "June": 0.0})
+    again = Ledger.from_json(ledger.to_json())
+    assert (again.spent, again.reservations, again.state()) == (3.5, ledger.reservations, ledger.state())
+    with pytest.raises(ValueError, match="reservation: the ledger has none of that name"):
+        ledger.charge(costing(0.1), reservation="July")
+    with pytest.raises(ValueError, match="reservation: must have a name"):
+        ledger.reserve("", 0.1)
+    with pytest.raises(BudgetExceededError):
+        ledger.reserve("July", 1.0)

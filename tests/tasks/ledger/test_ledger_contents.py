@@ -28,10 +28,20 @@ def example() -> dict[str, Any]:
     return document
 
 
+def digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
 def sealed(document: dict[str, Any]) -> str:
-    """Return the text of a document under a checksum that fits."""
-    digest = hashlib.sha256(json.dumps(document["ledger"], sort_keys=True).encode()).hexdigest()
-    return json.dumps({**document, "sha256": digest})
+    """Return the text of a document under checksums that fit: of each charge, and of all."""
+    ledger = document["ledger"]
+    last = digest([ledger.get("budget"), ledger.get("delta")])
+    for entry in ledger["entries"] if isinstance(ledger.get("entries"), list) else ():
+        if isinstance(entry, dict):
+            entry.pop("chain", None)
+            last = digest([last, entry])
+            entry["chain"] = last
+    return json.dumps({**document, "sha256": digest(ledger)})
 
 
 def changed(*path: Any, to: Any) -> str:
@@ -84,9 +94,23 @@ LIES = {
         "guarantee: must be an object of claimed",
     ),
     "overspent": (changed("budget", to=4.5), "2 of epsilon|exceed the budget"),
-    "version": (json.dumps({**example(), "version": True}), "version must be 1"),
-    "version-list": (json.dumps({**example(), "version": [[1]]}), "version must be 1"),
+    "version": (json.dumps({**example(), "version": True}), "version must be 1 or 2"),
+    "version-list": (json.dumps({**example(), "version": [[1]]}), "version must be 1 or 2"),
     "checksum-list": (json.dumps({**example(), "sha256": []}), "checksum"),
+    "chain": (
+        json.dumps(
+            {
+                **example(),
+                "ledger": (cut := {**example()["ledger"], "entries": example()["ledger"]["entries"][1:]}),
+                "sha256": digest(cut),
+            }
+        ),
+        "entry 0: does not follow the one before it",
+    ),
+    "nameless-reservation": (changed(*FIRST, "mechanism", to="reservation"), "reservation: must have a name"),
+    "no-reservation": (changed(*FIRST, "reservation", to="May"), "reservation: the ledger has none"),
+    "text-columns": (changed(*FIRST, "columns", to="age"), "columns: must be a tuple of names"),
+    "number-time": (changed(*FIRST, "time", to=3), "time: must be a string"),
     "surrogate": (
         changed(*FIRST, "note", to="\ud800").replace('"\\ud800"', '"\\ud800", "note": 3'),
         "checksum",

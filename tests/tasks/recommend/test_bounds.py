@@ -126,7 +126,7 @@ def test_where_a_bound_is_known() -> None:
         recommend("point", epsilon=1.0, candidates=5, features=2),
     ):
         assert unknown.bound is None
-        assert unknown.proof == "no bound on all mechanisms is known"
+        assert unknown.proof == "no lower bound is known for every mechanism here"
 
 
 @pytest.mark.parametrize("d", [2, 3, 16, 128, 4096, 1 << 20])  # a question builds nothing

@@ -238,5 +238,5 @@ def test_a_release_that_was_charged_for_one_kind_of_table_is_refused_for_another
     assert first.charge(ledger) is not None
     assert again.charge(ledger) is None
     assert unseen.charge(ledger) is None
-    with pytest.raises(PlanError, match="was made of a table of other types"):
+    with pytest.raises(PlanError, match="was released of a table of other types"):
         other.charge(ledger)

@@ -97,6 +97,10 @@ def perturb(
             help="Privacy report of an earlier run: the ledger is refused if it lacks what it had then.",
         ),
     ] = None,
+    reserve: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Reservation of the ledger that the run draws on first."),
+    ] = "",
     sign_with: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Private key that signs the report; bitldp keypair makes one."),
@@ -223,6 +227,7 @@ def perturb(
             ledger=ledger,
             budget=budget,
             after=after,
+            reservation=reserve,
             options=options,
             columns=chosen,
             keep=kept,

@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -33,6 +33,8 @@ from bitldp.cli.perturb.request import Request
 from bitldp.cli.perturb.table_files import Behind, InputSource, TableReader, open_reader, open_writer, opened
 from bitldp.cli.sign import Signer
 from bitldp.ledger.budget import BudgetExceededError, Ledger, LedgerChangedError, LedgerState, NoLedgerError
+from bitldp.ledger.entry import Entry, named
+from bitldp.privacy import Guarantee
 from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.ids import SeenIds
 from bitldp.tables.key import ReleaseKey
@@ -150,6 +152,8 @@ def _perturb(
         watcher.warn(sentence)
     for sentence in _notes(plan):
         watcher.note(sentence)
+    if request.ledger is None and request.seed is None:
+        watcher.note("no ledger was named, so nothing keeps count of what these rows have spent")
     charge = _charge(request, plan, release, source)
     seeds: Sequence[np.random.SeedSequence | None] = [None] * len(plan.codecs)
     if request.seed is not None:
@@ -181,6 +185,7 @@ def _perturb(
         )
         report = report if signer is None else signer.signed(report)
         report_file.write((json.dumps(report, indent=2, allow_nan=False) + "\n").encode())
+    _enter_output(request, release, report["output_sha256"], watcher)
     for codec, count in zip(plan.codecs, moved, strict=True):
         if count:  # said to whoever has the data, and in no file that leaves
             columns = ", ".join(codec.columns)
@@ -264,6 +269,8 @@ def _charge(
             raise UsageError("--budget: begins a ledger; name it by --ledger")
         if request.after is not None:
             raise UsageError("--after: is for a ledger; name it by --ledger")
+        if request.reservation:
+            raise UsageError("--reserve: is for a ledger; name it by --ledger")
         return None
     if request.budget is not None and request.ledger.exists():
         raise UsageError(f"{request.ledger}: is there; --budget begins a new ledger")
@@ -275,12 +282,20 @@ def _charge(
             request.ledger, budget=request.budget, create=request.budget is not None, at_least=state
         ) as ledger:
             if release is None:
-                return Charged([ledger.charge(codec.mechanism) for codec in plan.codecs], ledger.state())
+                first = len(ledger.entries)
+                for codec in plan.codecs:
+                    entry = Entry(*named(codec.mechanism), 1, reservation=request.reservation)
+                    ledger._charge(replace(entry, plan=plan.digest, columns=tuple(codec.columns)))
+                return Charged(dict(enumerate(ledger.entries[first:], first + 1)), ledger.state())
             # Without a key the ledger knows nothing of the data.
-            release.charge(ledger, data=release.digest(source.blocks()) if release.repeatable else "")
+            data = release.digest(source.blocks()) if release.repeatable else ""
+            plan_name = "" if request.plan is None else request.plan.name
+            release.charge(ledger, data=data, name=plan_name, reservation=request.reservation)
             name = f"release {release.id} "
-            own = [each for each in ledger.entries if f"{each.note} ".startswith(name)]
-            return Charged(own, ledger.state())
+            numbered = enumerate(ledger.entries, 1)
+            return Charged(
+                {key: each for key, each in numbered if f"{each.note} ".startswith(name)}, ledger.state()
+            )
     except NoLedgerError:
         begins = "; --budget E begins one" if state is None else ""
         raise UsageError(f"{request.ledger}: no such ledger{begins}") from None
@@ -291,6 +306,29 @@ def _charge(
         raise CommandError(f"{request.ledger}: {sentence}") from None
     except ValueError as error:
         raise UsageError(f"{request.ledger}: {error}") from None
+
+
+_FREE = Guarantee(0.0, 0.0, 0.0, 0.0)
+
+
+def _enter_output(request: Request, release: TableRelease | None, sha256: str, watcher: Watcher) -> None:
+    """Enter the digest of an output that was written into the ledger; it costs nothing."""
+    if request.ledger is None:
+        return
+    entry = Entry(
+        "output",
+        _FREE,
+        1,
+        release="" if release is None else release.id,
+        name=request.target.name,
+        output=sha256,
+    )
+    try:
+        with Ledger.open(request.ledger) as ledger:
+            if not release or not release.repeatable or entry not in ledger.entries:
+                ledger._charge(entry)
+    except (OSError, ValueError, RuntimeError):  # the output is there, and is charged
+        watcher.warn(f"{request.ledger}: the digest of the output could not be entered; it is in the report")
 
 
 def _state_of(report: Path) -> LedgerState:

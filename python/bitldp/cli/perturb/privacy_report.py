@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import singledispatch
 from typing import Any, NamedTuple
 
@@ -27,9 +27,9 @@ _MOST = 1 << 16  # integers of a law that a report holds
 
 
 class Charged(NamedTuple):
-    """Charges of a ledger for a run, and how far the ledger had come after them."""
+    """Charges of a ledger for a run by their numbers in it, and how far the ledger had come after them."""
 
-    entries: list[Entry]
+    entries: dict[int, Entry]
     state: LedgerState
 
 
@@ -141,10 +141,14 @@ def privacy_report(
 
 
 def _charged(charge: Charged | None) -> dict[str, Any]:
-    """Return what a ledger was charged, and its state then, which a later run can ask for."""
+    """Return what a ledger was charged, and its state then, which a later run can ask for.
+
+    Who charged it is for those who have the ledger, and in no report.
+    """
     if charge is None:
         return {}
-    return {"ledger": [to_json(each) for each in charge.entries], "ledger_state": charge.state._asdict()}
+    entries = [{"number": key, **to_json(replace(each, user=""))} for key, each in charge.entries.items()]
+    return {"ledger": entries, "ledger_state": charge.state._asdict()}
 
 
 # -- the law of a mechanism, for `bitldp.verify`

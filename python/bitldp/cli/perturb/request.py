@@ -49,6 +49,8 @@ class Request:
         With which the ledger begins; None: it is there.
     after : pathlib.Path or None
         Privacy report of an earlier run, whose charges the ledger must still have.
+    reservation : str
+        Name of the reservation of the ledger that the run draws on; empty: of none.
     options : mapping of str
         Options of the mechanism, by name with underscores.
     columns, keep : tuple of str
@@ -76,6 +78,7 @@ class Request:
     ledger: Path | None = None
     budget: float | None = None
     after: Path | None = None
+    reservation: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()

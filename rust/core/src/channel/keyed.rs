@@ -28,7 +28,7 @@ const NANOSECONDS: usize = 40;
 /// column and the value, and of nothing else: not of its batch, order or threads. Numbers count as the `f64` that they are, with -0.0 and
 /// subnormals as 0.0.
 ///
-/// Where a report is of a whole record (of [`Bits`](super::Bits), [`Cube`](super::Cube) and [`Select`](super::Select)), the record is
+/// Where a report is of a whole record (of [`Bits`](super::Bits), [`Cap`](super::Cap), [`Cube`](super::Cube) and [`Select`](super::Select)), the record is
 /// the value: two that differ in one number have independent reports. There may be several for each id: its columns.
 ///
 /// Under one key a report that changes says that its record changed, so a key and context serve one frozen snapshot of

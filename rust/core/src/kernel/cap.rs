@@ -33,7 +33,7 @@ pub(crate) struct Share {
     /// Its first 32 bits, and the 64 behind them; all ones for 1.
     top: u32,
     next: u64,
-    /// What is left behind those, over `whole`.
+    /// The rest behind those bits, over `whole`.
     rest: BigUint,
     whole: BigUint,
     certain: bool,
@@ -189,7 +189,7 @@ pub(crate) struct CapSampler<'a> {
 }
 
 /// A chunk that is sampled: what that calls is inlined, and with it compiled for each instruction set.
-struct Chunk<'a, 'b> {
+struct CapChunk<'a, 'b> {
     sampler: &'a CapSampler<'b>,
     chunk: u64,
     records: usize,
@@ -197,7 +197,7 @@ struct Chunk<'a, 'b> {
     output: Output<'a>,
 }
 
-impl Kernel for Chunk<'_, '_> {
+impl Kernel for CapChunk<'_, '_> {
     type Answer = ();
 
     #[inline(always)]
@@ -229,7 +229,7 @@ impl CapSampler<'_> {
             (Input::F64(values), Some(grid)) => self.place(chunk, grid, values, own),
             _ => load_rows(self.isa, input, u32::MAX, own),
         }
-        compiled(self.isa, Chunk { sampler: self, chunk, records, codes, output });
+        compiled(self.isa, CapChunk { sampler: self, chunk, records, codes, output });
     }
 
     /// The codes of numbers.
@@ -241,7 +241,7 @@ impl CapSampler<'_> {
         let mut refine = Refine::at(self.isa, self.key, nonce(Purpose::Refine, chunk), 1 << 48);
         compiled(
             self.isa,
-            Place { isa: self.isa, grid, values, dither: &dither, codes, refine: &mut refine },
+            PlaceOnGrid { isa: self.isa, grid, values, dither: &dither, codes, refine: &mut refine },
         );
     }
 
@@ -392,7 +392,7 @@ impl CapSampler<'_> {
 }
 
 /// Numbers that are placed on a grid.
-struct Place<'a, 'b, F> {
+struct PlaceOnGrid<'a, 'b, F> {
     isa: Isa,
     grid: &'a Grid,
     values: &'a [F],
@@ -401,7 +401,7 @@ struct Place<'a, 'b, F> {
     refine: &'a mut Refine<'b>,
 }
 
-impl<F: Coordinate> Kernel for Place<'_, '_, F> {
+impl<F: Coordinate> Kernel for PlaceOnGrid<'_, '_, F> {
     type Answer = ();
 
     #[inline(always)]
@@ -598,10 +598,11 @@ mod tests {
                     let product = u64::from(draw) * u64::from(bound);
                     let mut draws = [u32::MAX / 2; LANES];
                     draws[3] = draw;
-                    let mut refine = Refine::after(&[0; LANES + 1], &key);
+                    let mut refine = Refine::after(&[u64::MAX; LANES + 1], &key);
                     let uniform = below.draw(&draws, &mut refine);
                     let rejected = (product as u32) < below.spare;
-                    let expected = if rejected { 0 } else { (product >> 32) as u32 };
+                    // The highest of all draws is taken, whatever the bound.
+                    let expected = if rejected { bound - 1 } else { (product >> 32) as u32 };
                     assert_eq!(uniform[3], expected, "{bound}, {draw}");
                 }
             }

@@ -24,7 +24,7 @@
 //!   numbers are one value; of a category, its code.
 //! - Block 0 holds all that nearly every sample takes: words 0 to 3 the draw of the law, 4 to 7 that of a mixture's other
 //!   law, 8 and 9 their dithers. What is rarely needed more comes from [`Purpose::Refine`].
-//! - Where a report is of a whole record (`Bits`, `Cube`, `Select`), or of a category in many bits (`Unary`), the record's key is a
+//! - Where a report is of a whole record (`Bits`, `Cap`, `Cube`, `Select`), or of a category in many bits (`Unary`), the record's key is a
 //!   keyed hash of (id, column, all of its canonical values), and the report is drawn from the start of the stream of that key, as
 //!   if the record were a batch of its own. Two records that differ in one value share nothing.
 //!

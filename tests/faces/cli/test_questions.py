@@ -1,0 +1,130 @@
+"""Questions on the command line: ``bitldp estimate --mean hours --by income`` and the others."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow", reason='needs pip install "bitldp[tables]"')
+pytest.importorskip("typer", reason='needs pip install "bitldp[cli]"')
+
+import pyarrow as pa
+import pyarrow.parquet
+from support.command import invoke
+
+ROWS = 5_000
+PLAN = """
+keep = ["survey"]
+[[column]]
+mechanism = "Piecewise"
+parameters = { epsilon = 6.0, interval = [0, 80] }
+columns = "hours"
+[[column]]
+mechanism = "Piecewise"
+parameters = { epsilon = 6.0, interval = [0, 50] }
+columns = "wage"
+[[column]]
+mechanism = "GRR"
+parameters = { categories = 2, epsilon = 4.0 }
+columns = "income"
+categories = ["low", "high"]
+[[column]]
+mechanism = "GRR"
+parameters = { categories = 6, epsilon = 4.0 }
+columns = "age"
+interval = [20, 70]
+"""
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("asked")
+    rng = np.random.default_rng(1)
+    high = rng.random(ROWS) < 0.3
+    people = pa.table(
+        {
+            "hours": np.clip(rng.normal(30.0 + 20.0 * high, 5.0), 0.0, 80.0),
+            "wage": np.clip(rng.normal(20.0 + 10.0 * high, 5.0), 0.0, 50.0),
+            "income": np.where(high, "high", "low"),
+            "age": rng.choice(np.arange(20, 71, 10), ROWS),
+            "survey": rng.choice(["a", "b"], ROWS),
+        }
+    )
+    pa.parquet.write_table(people, folder / "people.parquet")
+    (folder / "plan.toml").write_text(PLAN)
+    target = folder / "released.parquet"
+    made = invoke("perturb", folder / "people.parquet", "-o", target, "--plan", folder / "plan.toml")
+    assert made.exit_code == 0, made.output
+    return target
+
+
+@pytest.mark.parametrize(
+    ("question", "keys", "rows", "truth"),
+    [
+        (("--mean", "hours", "--by", "income"), ["income"], 2, 30.0),
+        (("--mean", "hours", "--by", "survey,income"), ["survey", "income"], 4, 30.0),
+        (("--total", "income"), ["income"], 2, 0.7 * ROWS),
+        (("--share", "income", "--by", "survey"), ["survey", "income"], 4, 0.7),
+        (("--table", "income,age"), ["income", "age"], 12, 0.7 / 6),
+        (("--quantile", "age", "--q", "0.5,0.9", "--by", "income"), ["income", "q"], 4, 45.0),
+        (("--cdf", "age", "--at", "40,60"), ["at"], 2, 0.5),
+        (("--ratio", "hours,wage", "--by", "income"), ["income"], 2, 1.5),
+        (("--correlation", "hours,wage"), [], 1, 0.73),
+        (("--regress", "hours", "--on", "income,wage"), ["term", "category"], 3, 30.0),
+    ],
+)
+def test_each_question(
+    released: Path, question: tuple[str, ...], keys: list[str], rows: int, truth: float
+) -> None:
+    """N = 5,000 at large budgets; the random bits are fresh, so that bounds are wide."""
+    said = invoke("estimate", released, *question, "--format", "json")
+    assert said.exit_code == 0, said.output
+    found = json.loads(said.output)
+    assert len(found) == rows
+    assert [name for name in found[0] if name in keys] == keys
+    assert found[0]["low"] <= found[0]["estimate"] <= found[0]["high"]
+    assert abs(found[0]["estimate"] - truth) < 8.0 * found[0]["stderr"] + 0.05 * abs(truth)
+
+
+def test_answers_are_shown_as_a_table_and_as_csv(released: Path) -> None:
+    shown = invoke("estimate", released, "--table", "income,age", "--simultaneous", "bonferroni", "--project")
+    assert shown.exit_code == 0, shown.output
+    for word in (
+        "share of income, age",
+        "for all at once (bonferroni)",
+        "unprojected",
+        "nearest of 6 points",
+    ):
+        assert word in shown.output
+    text = invoke("estimate", released, "--mean", "hours", "--by", "income", "--format", "csv").output
+    assert [row["income"] for row in csv.DictReader(io.StringIO(text))] == ["low", "high"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--by", "income"), "--by: goes with a question"),
+        (("--project",), "go with a question"),
+        (("--mean", "hours", "--share", "income"), "one question at a time"),
+        (("--mean", "hours,wage"), "--mean: takes one column"),
+        (("--ratio", "hours"), "--ratio: takes two columns"),
+        (("--cdf", "age"), "--at: goes with --cdf"),
+        (("--regress", "hours"), "--on: goes with --regress"),
+        (("--table", "income", "--by", "survey"), "--by: does not go with --table"),
+        (("--quantile", "age", "--q", "half"), "--q: must be numbers"),
+        (("--quantile", "age", "--q", "2"), "q: must be above 0"),
+        (("--mean", "hours", "--group-by", "survey"), "--group-by: does not go with a question"),
+        (("--mean", "hours", "--simultaneous", "all"), "--simultaneous all: must be one of"),
+        (("--quantile", "hours"), "a plan with GRR and interval="),
+        (("--mean", "name"), "was not released"),
+    ],
+)
+def test_what_does_not_fit_is_refused(released: Path, arguments: tuple[str, ...], said: str) -> None:
+    refused = invoke("estimate", released, *arguments)
+    assert refused.exit_code in (1, 2)
+    assert said in " ".join(refused.output.split())
