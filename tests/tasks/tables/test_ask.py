@@ -18,7 +18,7 @@ import pyarrow.parquet
 from bitldp.estimate.ratio import Ratio, fieller
 from bitldp.tables import Column, PlanError, ReleasedTable, TableAnswer, TablePlan
 from bitldp.tables.joint import Joint
-from bitldp.tables.reading import Reading
+from bitldp.tables.reading import Of, Reading
 from support.plans import columns_of_every_mechanism, table_for
 
 EVERY = columns_of_every_mechanism()
@@ -29,7 +29,7 @@ CITIES = ["Paris", "Rome", "Oslo"]
 
 def released(plan: TablePlan, table: pa.Table, seed: int) -> pa.Table:
     """Release reproducibly: each codec by hand, with a seed; kept columns as they are."""
-    made = {}
+    made: dict[str, Any] = {}
     for codec, own in zip(plan.codecs, np.random.SeedSequence(seed).spawn(len(plan.codecs)), strict=True):
         reports = codec.randomize(codec.encode(table, 1), rng=own)
         made |= dict(codec.written(reports, table.schema.field(codec.columns[0]).type))
@@ -100,7 +100,7 @@ def test_readings_are_the_estimates_of_their_mechanism(name: str) -> None:
     reports = released(own, table, 5)
     looked = 0
     for row in own.aggregate().update(reports).estimate().to_pylist()[:4]:
-        kind = "number" if row["what"] == "mean" else "category"
+        kind: Of = "number" if row["what"] == "mean" else "category"
         codec = next(each for each in own.codecs if row["column"] in each.columns)
         if row["estimate"] is None:
             with pytest.raises(PlanError, match="a plan"):
@@ -413,7 +413,7 @@ def test_counted_and_summed_terms_agree() -> None:
     table, codes = rng.normal(size=(4, 3)), rng.integers(0, 4, (2, 500))
 
     def reading(listed: bool) -> Reading:
-        given = {"table": table, "codes": lambda x: x} if listed else {}
+        given: dict[str, Any] = {"table": table, "codes": lambda x: x} if listed else {}
         return Reading("x", ("a", "b", "c"), lambda x: table[x], np.zeros((2, 3)), (0.0, 1.0), 0.0, **given)
 
     terms = [((0, i), (1, j)) for i in range(3) for j in range(3)] + [(), ((1, 2),)]
