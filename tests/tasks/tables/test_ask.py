@@ -494,3 +494,26 @@ def test_intervals_hold_the_truth_at_every_size(rows: int) -> None:
             held["share"].append(row["low"] <= truth <= row["high"])
     for kind, each in held.items():
         assert np.mean(each) >= 0.93 - 3.7 * math.sqrt(0.05 * 0.95 / len(each)), (kind, np.mean(each))
+
+
+@pytest.mark.parametrize("epsilon", [2.0, 6.0])  # two of three attributes are drawn, and all
+def test_a_joint_report_tells_its_columns_one_by_one(epsilon):
+    """Shares of 20,000 records within 5 standard errors; two columns of one report are refused."""
+    rng, n = np.random.default_rng(3), 20_000
+    lists = [["x", "y"], ["p", "q", "r"], ["u", "v"]]
+    columns = {}
+    for name, own in zip("abc", lists, strict=True):
+        columns[name] = np.array(own)[rng.integers(0, len(own), n)]
+    table = pa.table(columns)
+    mechanism = bitldp.RecordCap([2, 3, 2], epsilon=epsilon)
+    assert (mechanism.k is None) == (epsilon == 6.0)
+    plan = TablePlan([Column(mechanism, ["a", "b", "c"], categories=lists)])
+    asked = ReleasedTable(plan, released(plan, table, 5))
+    for name, values in zip("abc", lists, strict=True):
+        answer = asked.share(name).table.to_pydict()
+        truth = [np.mean(np.array(table[name]) == value) for value in values]
+        assert np.all(np.abs(np.array(answer["estimate"]) - truth) < 5.0 * np.array(answer["stderr"]))
+    with pytest.raises(PlanError, match=r"does not tell them together here \(its own estimate_table does\)"):
+        asked.table("a", "b")
+    with pytest.raises(PlanError, match="does not tell them together"):
+        asked.share("a", by="b")
