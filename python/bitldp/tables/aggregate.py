@@ -100,7 +100,7 @@ class Aggregate:
         table, _ = opened(frame, names)
         types = [groups.key_type(name, table.schema.field(name).type) for name in self.group_by]
         if self.group_by:
-            keys, grouping = groups.grouped(table, self.group_by)
+            keys, grouping = groups.grouping_of(table, self.group_by)
             added = grouped_counts(codecs, table, self.group_by, grouping, first_row)
         else:
             keys, added = [()], [[counted(codec, table, first_row)] for codec in codecs]

@@ -23,6 +23,7 @@ __all__ = [
     "array_of_keys",
     "from_json",
     "grouped",
+    "grouping_of",
     "inferred",
     "key_type",
     "parts",
@@ -71,7 +72,13 @@ def key_type(name: str, arrow_type: pa.DataType) -> pa.DataType:
     )
 
 
-def grouped(table: pa.Table, names: Sequence[str]) -> tuple[list[Group], Grouping]:
+def grouped(table: pa.Table, names: Sequence[str]) -> list[tuple[Group, pa.Table]]:
+    """Return the groups of a table with their rows; see `grouping_of` and `parts`."""
+    keys, grouping = grouping_of(table, names)
+    return list(zip(keys, parts(table, names, grouping), strict=True))
+
+
+def grouping_of(table: pa.Table, names: Sequence[str]) -> tuple[list[Group], Grouping]:
     """Return the groups of a table's rows, and which of them each row is in.
 
     Groups are in the order in which the table shows the values of the first column, then of the next.
