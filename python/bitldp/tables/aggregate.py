@@ -15,6 +15,7 @@ from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.column import Column
 from bitldp.tables.frames import metadata_of, opened
 from bitldp.tables.groups import Group
+from bitldp.tables.intervals import Intervals
 from bitldp.tables.tally import Tally, counted, grouped_counts
 
 __all__ = ["Aggregate"]
@@ -112,11 +113,11 @@ class Aggregate:
             self._counted.add(self._name if source is None else source)
         return self
 
-    def _answers(self, counts: Sequence[Any], level: float) -> Iterator[dict[str, Any]]:
+    def _answers(self, counts: Sequence[Any], intervals: Intervals) -> Iterator[dict[str, Any]]:
         """Yield the answers of the counts of one group."""
         remaining = iter(counts)
         for column in self.plan.columns:
-            yield from column.answers([next(remaining) for _ in column.codecs], level)
+            yield from column.answers([next(remaining) for _ in column.codecs], intervals)
 
     def _numbers(self, keys: Iterable[Group]) -> list[int]:
         """Return the numbers of groups in the tallies, of which some may be new."""
@@ -270,19 +271,26 @@ class Aggregate:
 
         Raises
         ------
-        ValueError
-            If nothing has been counted.
+        ValueError, TypeError
+            If nothing has been counted, and for a level out of its range.
         """
         if not len(self):
             raise ValueError("estimate: nothing has been counted")
+        intervals = Intervals(level)
         rows = [
-            (group, row) for group, counts in self._counted_groups() for row in self._answers(counts, level)
+            (group, row)
+            for group, counts in self._counted_groups()
+            for row in self._answers(counts, intervals)
         ]
+        low, high = intervals.ends()
+        for _, row in rows:
+            if (number := row.pop("interval")) is not None:
+                row["low"], row["high"] = low[number], high[number]
         keys = {
             name: groups.array_of_keys([group[j] for group, _ in rows], self._types[j])
             for j, name in enumerate(self.group_by)
         }
-        answers = {name: pa.array([row[name] for _, row in rows], kind) for name, kind in _FIELDS.items()}
+        answers = {name: pa.array([row.get(name) for _, row in rows], kind) for name, kind in _FIELDS.items()}
         return pa.table({**keys, **answers})
 
 

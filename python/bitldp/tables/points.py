@@ -187,7 +187,7 @@ class Points(ColumnCodec, takes="points"):
         span = (float(truths.min()), float(truths.max()))
         return by_code(column, values, lambda x: np.asarray(x, np.int64).reshape(-1), span, floor, note)
 
-    @property
+    @cached_property
     def counted(self) -> _PointLaw:
         """The mechanism on these points."""
         return _PointLaw(self.mechanism, self.interval, self.points, self)
