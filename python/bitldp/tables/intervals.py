@@ -41,8 +41,8 @@ class Intervals:
         first = self._size
         self._size += np.size(estimate.value)
         limits = estimate.limits
-        alike = isinstance(limits, ByLetters) and np.ndim(estimate.value) == 1
-        if alike and limits.law.mixed.least.ndim == 1:
+        flat = np.ndim(estimate.value) == 1
+        if flat and isinstance(limits, ByLetters) and limits.law.mixed.least.ndim == 1:
             self._alike.setdefault(law, []).append((first, estimate))
         else:
             self._alone.append((first, estimate))
