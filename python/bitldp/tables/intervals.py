@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bitldp.base import checks
 from bitldp.estimate.estimates import Estimate
-from bitldp.estimate.intervals import ByLetters, joined
+from bitldp.estimate.intervals import ByLetters, Counted, joined
 
 __all__ = ["Intervals"]
 
@@ -44,6 +44,8 @@ class Intervals:
         flat = np.ndim(estimate.value) == 1
         if flat and isinstance(limits, ByLetters) and limits.law.mixed.least.ndim == 1:
             self._alike.setdefault(law, []).append((first, estimate))
+        elif flat and isinstance(limits, Counted):  # which need no law but their own numbers
+            self._alike.setdefault(Counted, []).append((first, estimate))
         else:
             self._alone.append((first, estimate))
         return first
