@@ -46,12 +46,15 @@ GOALS = {  # at least, but for those of nanoseconds and memory
 MOST = {
     "keyed, integer ids, ns a record and column": 50.0,
     "keyed, text ids, ns a record and column": 50.0,
+    "2,000 groups against none, times": 3.0,
+    "2,000 columns of 200 rows, plan to estimate, s": 5.0,
     "wide perturb, MB": 1000.0,
     "wide estimate, MB": 1000.0,
     "CSV, MB more at 10^7 rows than at 10^5": 100.0,
     "Parquet, MB more at 10^7 rows than at 10^5": 100.0,
 }
 WIDE = (20_000, 2_000)
+MANY = 2_000  # groups, and columns
 
 
 def plan() -> TablePlan:
@@ -175,6 +178,43 @@ def keyed(rounds: int, rows: int = 1 << 17) -> dict[str, float]:
     return found
 
 
+def grouped(rounds: int, rows: int = 1_000_000) -> dict[str, float]:
+    """Measure counts by group: how many times longer they take than those of the same rows without groups."""
+    rng = np.random.default_rng(2)
+    columns = [
+        Column(bitldp.Piecewise(epsilon=2.0, interval=(120.0, 220.0)), "height"),
+        Column(bitldp.BRR(64, epsilon=2.0, interval=(30.0, 150.0)), "weight"),
+        Column(bitldp.GRR(3, epsilon=2.0), "city", categories=CITIES),
+        Column(bitldp.OUE(4, epsilon=2.0), "drink", categories=["tea", "coffee", "milk", "water"]),
+    ]
+    made = TablePlan(columns, keep=["group"])
+    drinks = rng.choice(columns[3].codecs[0].categories, rows)
+    group = rng.integers(0, MANY, rows)
+    released = made.release()(people(rows).append_column("drink", [drinks]).append_column("group", [group]))
+    ratios = []
+    for _ in range(rounds):
+        none, _ = timed(lambda: made.aggregate().update(released))
+        some, _ = timed(lambda: made.aggregate(["group"]).update(released))
+        ratios.append(some / none)
+    require(len(made.aggregate(["group"]).update(released)) == rows, "records are missing")
+    return {"2,000 groups against none, times": statistics.median(ratios)}
+
+
+def columns(rounds: int, rows: int = 200) -> dict[str, float]:
+    """Measure many columns of one law, from their plan to their answers."""
+    rng = np.random.default_rng(3)
+    names = [f"x{j}" for j in range(MANY)]
+    given = pa.table({name: rng.uniform(0.0, 1.0, rows) for name in names})
+
+    def whole() -> None:
+        made = TablePlan([Column(bitldp.Piecewise(epsilon=2.0, interval=(0.0, 1.0)), name) for name in names])
+        answers = made.aggregate().update(made.release()(given)).estimate()
+        require(answers.num_rows == MANY, "answers are missing")
+
+    seconds = statistics.median(timed(whole)[0] for _ in range(rounds))
+    return {"2,000 columns of 200 rows, plan to estimate, s": seconds}
+
+
 def peak(*arguments: object) -> float:
     """Return the peak of a command in MB, of a process of its own."""
     command = [sys.executable, str(Path(__file__).with_name("_peak.py")), *map(str, arguments)]
@@ -227,6 +267,7 @@ def main() -> int:
             found = memory(folder)
         else:
             found = {**speed(folder, options.rows, options.rounds), **keyed(options.rounds * 5)}
+            found |= {**grouped(options.rounds), **columns(options.rounds)}
     busy = others.cores()
     lines = [["figure", "measured", "goal"]]
     missed = []

@@ -447,7 +447,7 @@ class BlockDesign(DesignCodes, Supported):
         if self._blocks.family == "steps":
             return super().accumulator()
         law = self._check_informative()
-        return _CellCounts(self, (self._blocks.cells,), self._count, law)
+        return _CellCounts(self, (self._blocks.cells,), self._count, law, reported="codes")
 
 
 class _CellCounts(CountAccumulator):

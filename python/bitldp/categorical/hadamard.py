@@ -179,7 +179,7 @@ class HadamardResponse(DesignCodes):
     def accumulator(self) -> CountAccumulator:
         """Return an empty accumulator of the counts of codes; see `Mechanism.accumulator`."""
         self._letter()
-        return _HalfCounts(self, (self._channel.cells,), self._count, (1.0, 0.0))
+        return _HalfCounts(self, (self._channel.cells,), self._count, (1.0, 0.0), reported="codes")
 
     def variance(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the variance of one report's unbiased indicator of every category; see `GRR.variance`.

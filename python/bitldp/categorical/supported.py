@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,6 +55,7 @@ class Supported(Labelled, TwoChances):
     _usual_size: ClassVar[int] = 10
     _alike: ClassVar[bool] = False
     _exclusive: ClassVar[bool] = False
+    _reported: ClassVar[Literal["codes", "bits"] | None] = None
 
     # Derived of the parameters while the mechanism is built.
     _law: tuple[float, float, float]

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +33,7 @@ class BitStrings(Labelled, TwoChances):
     outputs: ClassVar[tuple[str, ...]] = ("bits", "packed")
     _wire_output: ClassVar[Output] = "bits"
     _exclusive: ClassVar[bool] = False
+    _reported: ClassVar[Literal["codes", "bits"] | None] = "bits"
     _channel: Unary | Subset
 
     @property

@@ -10,7 +10,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from bitldp._core import unpack
 from bitldp.base import checks
 from bitldp.estimate import saved
 from bitldp.estimate.estimates import LIARS, Estimate, frequencies
+from bitldp.estimate.grouping import Grouping
 
 __all__ = ["Accumulator", "BatchAccumulator", "CountAccumulator"]
 
@@ -79,6 +80,21 @@ class Accumulator(ABC):
             raise TypeError(f"other: must be a {type(self).__name__}, not {type(other).__name__}")
         if other.mechanism != self.mechanism:
             raise ValueError("other: accumulates the reports of another mechanism, or of other parameters")
+
+    def by_group(self, reports: Any, output: str, groups: Grouping) -> NDArray[Any] | None:
+        """Return the integers that a batch of reports would add for each group, or raise as `update` does.
+
+        Returns
+        -------
+        ndarray or None
+            Shape (groups, ...), for `take`. None where reports add no integers of one shape, so that each
+            group needs an accumulator of its own from the first report on.
+        """
+        return None
+
+    def take(self, n: int, integers: NDArray[Any]) -> None:
+        """Add the integers of n reports, as `by_group` gives them for one group."""
+        raise TypeError(f"integers: a {type(self).__name__} holds none")
 
     @abstractmethod
     def _state(self) -> dict[str, Any]:
@@ -245,6 +261,8 @@ class CountAccumulator(BatchAccumulator):
         reports; else a report may count for any number of categories.
     doubt : callable, optional
         Says of n reports and their counts what no honest records give; empty where there is nothing to say.
+    reported : {"codes", "bits"}, optional
+        What reports are, where each code, or each bit that is 1, counts for the category of its number.
     """
 
     kind = "counts"
@@ -258,8 +276,10 @@ class CountAccumulator(BatchAccumulator):
         *,
         exclusive: bool = True,
         doubt: Callable[[int, NDArray[np.int64]], str] | None = None,
+        reported: Literal["codes", "bits"] | None = None,
     ) -> None:
         super().__init__(mechanism)
+        self._reported = reported
         self.counts: NDArray[np.int64] = np.zeros(shape, np.int64)
         self._count = count
         self._law = law
@@ -267,9 +287,21 @@ class CountAccumulator(BatchAccumulator):
         self._doubt = doubt
 
     def _update(self, reports: Any, output: str, records: int | None, threads: int | None) -> None:
-        n, counts = self._count(reports, records, threads)
+        self.take(*self._count(reports, records, threads))
+
+    def by_group(self, reports: Any, output: str, groups: Grouping) -> NDArray[Any] | None:
+        """Return the counts of each group; see `Accumulator.by_group`."""
+        if self._reported is None:
+            return None
+        n, _ = self._count(reports, None, None)  # which refuses what is no report
+        array, shape = np.asarray(reports).reshape(n, -1), self.counts.shape
+        made = groups.codes(array, shape[-1]) if self._reported == "codes" else groups.sums(array, 1)
+        return None if made is None else made.reshape(groups.count, *shape)
+
+    def take(self, n: int, integers: NDArray[Any]) -> None:
+        """Add the counts of n reports."""
         self.n = saved.together("reports", self.n, n)
-        self.counts += counts
+        self.counts += integers
 
     def merge(self, other: CountAccumulator) -> None:
         """Add the contents of another accumulator of the same mechanism.

@@ -128,22 +128,26 @@ class _Beta:
         nodes, weights = _rule()
         logs = self._log(d + sign * width * nodes) - self._log(d)
         with np.errstate(under="ignore"):
-            return width * (np.exp(logs) @ weights)[:, None]
+            # No product of matrices, whose rows may depend in the last digit on how many there are.
+            return width * (np.exp(logs) * weights).sum(axis=1, keepdims=True)
 
     def quantile(self, tail: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return where the distribution function is `tail`, below its median, and 1 less that.
 
-        Newton's steps on its logarithm, which is concave: from the second on they come from the left.
+        Newton's steps on its logarithm, which is concave: from the second on they come from the left. Each
+        search ends by itself, so that no limit depends on the counts beside it.
         """
         summit = np.zeros_like(self._a)
         whole = self._integral(summit, -1.0) + self._integral(summit, 1.0)
         goal = np.log(tail * whole)
         d = NormalDist().inv_cdf(tail) * self._deviation
+        moving = np.ones_like(d, np.bool_)
         for _ in range(_STEPS):
             area = self._integral(d, -1.0)  # in units of the density at d
             step = (goal - np.log(area) - self._log(d)) * area
-            d = np.minimum(d + step, 0.0)
-            if (np.abs(step) <= _CLOSE * self._deviation).all():
+            d = np.where(moving, np.minimum(d + step, 0.0), d)
+            moving &= np.abs(step) > _CLOSE * self._deviation
+            if not moving.any():
                 break
         spare = _SPARE + 2.0**-50 * np.sqrt(self._of)  # L is a difference of terms of about that size
         share, rest = self._shares(d - spare * self._deviation)

@@ -192,8 +192,8 @@ class LetterLaw:
             top = exponents.max()
             chances = np.full(len(places), -np.inf)
             np.maximum.at(chances, which, rows @ np.exp(exponents - top))
-            logs = np.log(concave_hull(places, chances)) + (top - rate * places)
-            with np.errstate(divide="ignore"):
+            with np.errstate(divide="ignore"):  # of chances too small for doubles; then 1/rate, which is safe
+                logs = np.log(concave_hull(places, chances)) + (top - rate * places)
                 least = max(least, float((1.0 - rate**2 * most / (2.0 * logs)).max()) / abs(rate))
         return min(least, self.reach / 3.0)
 

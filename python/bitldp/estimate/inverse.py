@@ -38,7 +38,7 @@ class FrequencyAccumulator(CountAccumulator):
         indicators: NDArray[np.float64],
         law: LetterLaw,
     ) -> None:
-        super().__init__(mechanism, shape, count, (1.0, 0.0))
+        super().__init__(mechanism, shape, count, (1.0, 0.0), reported="codes")
         self._indicators = indicators
         self._letter_law = law
 

@@ -12,6 +12,7 @@ from bitldp.base import checks
 from bitldp.estimate import saved
 from bitldp.estimate.accumulators import Accumulated, BatchAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.grouping import Grouping
 from bitldp.estimate.intervals import ByLetters, Counted, LetterLaw, Limits
 from bitldp.estimate.statistics import SampledCounts, Statistic, kept, of_sampled
 from bitldp.release.sampled import SampledReports
@@ -121,12 +122,28 @@ class MeanAccumulator(BatchAccumulator):
             if output == "codes" and not isinstance(codes, tuple):
                 checks.codes("reports", codes, self._statistic.alphabet)  # says where, by row and column
             raise
-        saved.together("reports", self.n, n)
-        counts = counts.astype(self._statistic.dtype, copy=False)
+        self.take(n, counts)
+        return True
+
+    def by_group(self, reports: Any, output: str, groups: Grouping) -> NDArray[Any] | None:
+        """Return what is counted of each group; see `Accumulator.by_group`."""
+        if self._statistic is None or output != "codes":
+            return None
+        result = self._shaped(reports, output, None)
+        if result is None or isinstance(result[1], tuple):
+            return None
+        n, codes = result
+        self._count(codes, output, None, None)  # which refuses what is no report
+        return self._statistic.by_group(codes.reshape(n, -1), groups)
+
+    def take(self, n: int, integers: NDArray[Any]) -> None:
+        """Add what was counted of n reports."""
+        assert self._statistic is not None  # what gives integers has one
+        total = saved.together("reports", self.n, n)
+        counts = integers.astype(self._statistic.dtype, copy=False)
         self._counts = self._counts + counts if self._counted else counts
         self._counted += n
-        self.n += n
-        return True
+        self.n = total
 
     def _shaped(self, reports: Any, output: str, records: int | None) -> tuple[int, Any] | None:
         """Return how many records there are, and the reports as the core counts them."""

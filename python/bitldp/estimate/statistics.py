@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bitldp._core import count_words, histogram, sampled_histogram, sampled_sums, sums
 from bitldp.base import checks
+from bitldp.estimate.grouping import Grouping
 
 Moments = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -40,6 +41,13 @@ class Statistic(ABC):
     def count(self, reports: Any, form: str, records: int | None, threads: int | None) -> NDArray[Any]:
         """Return the integers of a batch, or raise; `form` is "codes", "bits" or "packed"."""
 
+    def by_group(self, codes: NDArray[Any], groups: Grouping) -> NDArray[Any] | None:
+        """Return the integers of each group of codes, shape (n, columns), that were counted before.
+
+        None where each group is counted by itself.
+        """
+        return None
+
     @abstractmethod
     def moments(self, counts: NDArray[Any], n: int) -> Moments:
         """Return mean and sum of squared deviations of the letters of n >= 1 records, by column."""
@@ -65,6 +73,9 @@ class CodeCounts(Statistic):
     def count(self, reports: Any, form: str, records: int | None, threads: int | None) -> NDArray[Any]:
         return counts_of(reports, self.shape[0], self.alphabet, form, records, threads)
 
+    def by_group(self, codes: NDArray[Any], groups: Grouping) -> NDArray[Any] | None:
+        return groups.codes(codes, self.alphabet)
+
     def moments(self, counts: NDArray[Any], n: int) -> Moments:
         mean = counts @ self._letters / n
         squares = counts @ np.square(self._letters)
@@ -84,6 +95,13 @@ class CodeSums(Statistic):
 
     def count(self, reports: Any, form: str, records: int | None, threads: int | None) -> NDArray[Any]:
         return sums(reports, self._columns, self.alphabet, form=form, records=records, threads=threads)  # type: ignore[arg-type]
+
+    def by_group(self, codes: NDArray[Any], groups: Grouping) -> NDArray[Any] | None:
+        most = self.alphabet - 1
+        if most >> 16:  # squares may pass 32 bits, and sums of them what integers of 64 hold
+            return None
+        first, second = groups.sums(codes, most), groups.sums(np.square(codes, dtype=np.uint32), most**2)
+        return None if first is None or second is None else np.stack([first, second], axis=2)
 
     def moments(self, counts: NDArray[Any], n: int) -> Moments:
         first = np.array([total / n for total in counts[:, 0]])

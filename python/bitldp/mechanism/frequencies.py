@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -102,6 +102,7 @@ class Frequencies(OneArray):
 
     _no_mean: ClassVar[str] = "its reports are categories; use estimate_frequencies"
     _exclusive: ClassVar[bool] = True  # whether a report is one category of each feature
+    _reported: ClassVar[Literal["codes", "bits"] | None] = "codes"  # see `CountAccumulator`
 
     @property
     @abstractmethod
@@ -196,7 +197,15 @@ class TwoChances(Frequencies):
         law = self._check_informative()
         shape = (self._cells,) if self.columns == 1 else (self.columns, self._cells)
         kind = CountAccumulator if getattr(self, "labels", None) is None else LabelledCounts
-        return kind(self, shape, self._count, law, exclusive=self._exclusive, doubt=self._doubt)
+        return kind(
+            self,
+            shape,
+            self._count,
+            law,
+            exclusive=self._exclusive,
+            doubt=self._doubt,
+            reported=self._reported,
+        )
 
     def _doubt(self, n: int, counts: NDArray[np.int64]) -> str:
         """Return what of the counts no honest records give, however they are distributed; else nothing."""

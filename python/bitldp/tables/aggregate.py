@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from bitldp.base.errors import DataError, PlanError
+from bitldp.base.errors import PlanError
 from bitldp.tables import groups
 from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.column import Column
 from bitldp.tables.frames import metadata_of, opened
 from bitldp.tables.groups import Group
+from bitldp.tables.intervals import Intervals
+from bitldp.tables.tally import Tally, counted, grouped_counts
 
 __all__ = ["Aggregate"]
 
@@ -53,7 +55,8 @@ class Aggregate:
         for name in self.group_by:
             if name not in plan.keep:
                 raise PlanError(f"group_by: {name!r} is no column that the plan keeps")
-        self._groups: dict[Group, list[Any]] = {}
+        self._slots: dict[Group, int] = {}  # number of each group in the tallies
+        self._tallies = [Tally(codec) for codec in plan.codecs]
         self._types: list[pa.DataType] = [pa.null()] * len(self.group_by)
         self._texts = [False] * len(self.group_by)  # whether keys may be texts of another type
         self._counted: set[str] = set()
@@ -61,7 +64,7 @@ class Aggregate:
 
     def __len__(self) -> int:
         """Return how many records were counted."""
-        return sum(int(counts[0].n) for counts in self._groups.values())
+        return len(self._tallies[0])
 
     def update(self, frame: Any, *, first_row: int = 1, source: str | None = None) -> Aggregate:
         """Count a released table.
@@ -97,50 +100,53 @@ class Aggregate:
         names = [*(name for codec in codecs for name in codec.names), *self.group_by]
         table, _ = opened(frame, names)
         types = [groups.key_type(name, table.schema.field(name).type) for name in self.group_by]
-        parts = groups.grouped(table, self.group_by) if self.group_by else [((), table)]
-        try:
-            fresh = [(group, [_counts(codec, rows, 1) for codec in codecs]) for group, rows in parts]
-        except DataError:
-            for codec in codecs:  # by the row of the table, and not of a group
-                _counts(codec, table, first_row)
-            raise
+        if self.group_by:
+            keys, grouping = groups.grouping_of(table, self.group_by)
+            added = grouped_counts(codecs, table, self.group_by, grouping, first_row)
+        else:
+            keys, added = [()], [[counted(codec, table, first_row)] for codec in codecs]
         self._unify(types)
-        for group, counts in fresh:
-            self._add(group, counts)
+        slots = self._numbers(keys)
+        for tally, more in zip(self._tallies, added, strict=True):
+            tally.add(slots, more)
         if table.num_rows:
             self._counted.add(self._name if source is None else source)
         return self
 
-    def _answers(self, counts: Sequence[Any], level: float) -> Iterator[dict[str, Any]]:
+    def _answers(self, counts: Sequence[Any], intervals: Intervals) -> Iterator[dict[str, Any]]:
         """Yield the answers of the counts of one group."""
         remaining = iter(counts)
         for column in self.plan.columns:
-            yield from column.answers([next(remaining) for _ in column.codecs], level)
+            yield from column.answers([next(remaining) for _ in column.codecs], intervals)
+
+    def _numbers(self, keys: Iterable[Group]) -> list[int]:
+        """Return the numbers of groups in the tallies, of which some may be new."""
+        return [self._slots.setdefault(key, len(self._slots)) for key in keys]
+
+    def _counted_groups(self) -> Iterator[tuple[Group, list[Any]]]:
+        """Yield each group and its counts, one accumulator for each codec."""
+        for group, slot in self._slots.items():
+            yield group, [tally.of(slot) for tally in self._tallies]
 
     def _unify(self, types: Sequence[pa.DataType]) -> None:
         """Take the types of further keys, or refuse what is no key of the same columns."""
-        changed: dict[int, list[Any]] = {}
+        changed: dict[int, list[Any]] = {}  # keys of a column
         for j, (name, own, other) in enumerate(zip(self.group_by, self._types, types, strict=True)):
             if other in (own, pa.null()) or own == pa.null():
                 continue
-            keys = groups.retyped([group[j] for group in self._groups], other) if self._texts[j] else None
+            keys = groups.retyped([group[j] for group in self._slots], other) if self._texts[j] else None
             if keys is None:
                 raise PlanError(f"group_by: column {name!r} holds {other}, where it held {own} before")
             changed[j] = keys
         for j, keys in changed.items():
-            self._groups = {
-                (*group[:j], key, *group[j + 1 :]): counts
-                for key, (group, counts) in zip(keys, self._groups.items(), strict=True)
+            self._slots = {
+                (*group[:j], key, *group[j + 1 :]): slot
+                for key, (group, slot) in zip(keys, self._slots.items(), strict=True)
             }
             self._texts[j] = False
         self._types = [
             own if other == pa.null() else other for own, other in zip(self._types, types, strict=True)
         ]
-
-    def _add(self, group: Group, counts: list[Any]) -> None:
-        own = self._groups.setdefault(group, [codec.counts() for codec in self.plan.codecs])
-        for mine, more in zip(own, counts, strict=True):
-            mine.merge(more)
 
     def merge(self, other: Aggregate) -> Aggregate:
         """Add what another aggregate of the same plan and groups counted; return this one.
@@ -168,8 +174,9 @@ class Aggregate:
         unknown = [text or mine == pa.null() for text, mine in zip(self._texts, self._types, strict=True)]
         self._unify(other._types)
         self._texts = [a and b for a, b in zip(unknown, other._texts, strict=True)]
-        for group, counts in other._groups.items():
-            self._add(group, counts)
+        slots = self._numbers(other._slots)
+        for mine, more in zip(self._tallies, other._tallies, strict=True):
+            mine.merge(slots, more, list(other._slots.values()))
         self._counted |= other._counted
         return self
 
@@ -183,7 +190,7 @@ class Aggregate:
         """Return what was counted as JSON values, in an order of its own."""
         counted = [
             {"group": [groups.to_json(key) for key in group], "counts": [each.to_json() for each in counts]}
-            for group, counts in self._groups.items()
+            for group, counts in self._counted_groups()
         ]
         return {
             "format": _FORMAT,
@@ -240,7 +247,9 @@ class Aggregate:
                 for codec, text in zip(self.plan.codecs, each["counts"], strict=True)
             ]
             keys = zip(each["group"], self._types, strict=True)
-            self._add(tuple(groups.from_json(key, kind) for key, kind in keys), counts)
+            slots = self._numbers([tuple(groups.from_json(key, kind) for key, kind in keys)])
+            for tally, more in zip(self._tallies, counts, strict=True):
+                tally.add(slots, [more])
 
     def estimate(self, level: float = 0.95) -> pa.Table:
         """Return the answers, without bias: a mean for each column of numbers, a share for each category.
@@ -262,32 +271,27 @@ class Aggregate:
 
         Raises
         ------
-        ValueError
-            If nothing has been counted.
+        ValueError, TypeError
+            If nothing has been counted, and for a level out of its range.
         """
         if not len(self):
             raise ValueError("estimate: nothing has been counted")
+        intervals = Intervals(level)
         rows = [
-            (group, row) for group, counts in self._groups.items() for row in self._answers(counts, level)
+            (group, row)
+            for group, counts in self._counted_groups()
+            for row in self._answers(counts, intervals)
         ]
+        low, high = intervals.ends()
+        for _, row in rows:
+            if (number := row.pop("interval")) is not None:
+                row["low"], row["high"] = low[number], high[number]
         keys = {
             name: groups.array_of_keys([group[j] for group, _ in rows], self._types[j])
             for j, name in enumerate(self.group_by)
         }
-        answers = {name: pa.array([row[name] for _, row in rows], kind) for name, kind in _FIELDS.items()}
+        answers = {name: pa.array([row.get(name) for _, row in rows], kind) for name, kind in _FIELDS.items()}
         return pa.table({**keys, **answers})
-
-
-def _counts(codec: ColumnCodec, table: pa.Table, first_row: int) -> Any:
-    """Return counts of the reports of a table."""
-    reports, form = codec.collect(table, first_row)
-    counts = codec.counts()
-    if table.num_rows:
-        try:
-            counts.update(reports, **({} if form == "codes" else {"output": form}))
-        except (ValueError, TypeError) as error:  # in words of its own, which say where
-            raise DataError(f"column {', '.join(map(repr, codec.names[:3]))}: {error}") from None
-    return counts
 
 
 _FIELDS = {

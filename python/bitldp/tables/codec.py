@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -20,6 +21,7 @@ from bitldp import _core
 from bitldp.base.errors import DataError, PlanError
 from bitldp.tables.counts import Unestimated
 from bitldp.tables.frames import first_row_of, plain_column, worded
+from bitldp.tables.intervals import Intervals
 from bitldp.tables.reading import Of, Reading, refused
 
 __all__ = [
@@ -448,8 +450,9 @@ class ColumnCodec(ABC):
         DataError
             For a value that is no report; row and column are named.
         """
+        schema = table.schema
         for name in self.names:
-            if table.column_names.count(name) != 1:
+            if len(schema.get_all_field_indices(name)) != 1:
                 raise PlanError(f"column {name!r}: is not there once among the released columns")
         with worded(self.names):
             columns = [plain_column(table.column(name)) for name in self.names]
@@ -507,7 +510,7 @@ class ColumnCodec(ABC):
         """
         raise refused(f"column {column!r}", self.settings.mechanism, of)
 
-    @property
+    @cached_property
     def counted(self) -> Any:
         """Owner of the counts: the mechanism, or what stands for one that has no unbiased estimate."""
         try:
@@ -520,17 +523,17 @@ class ColumnCodec(ABC):
         """Return empty counts of reports."""
         return self.counted.accumulator()
 
-    def answers(self, counts: Any, level: float) -> Iterator[dict[str, Any]]:
+    def answers(self, counts: Any, intervals: Intervals) -> Iterator[dict[str, Any]]:
         """Yield the answers that counts give: here, a mean for each column.
 
         Parameters
         ----------
         counts : Accumulator
             As `counts` begins them.
-        level : float
-            Of the intervals: see `bitldp.Estimate.confidence_interval`.
+        intervals : Intervals
+            To which estimates are added. An answer holds the number of its interval there.
         """
-        yield from self._answers(counts, self.columns, "mean", None, level)
+        yield from self._answers(counts, self.columns, "mean", None, intervals)
 
     def _answers(
         self,
@@ -538,27 +541,28 @@ class ColumnCodec(ABC):
         columns: Sequence[str],
         what: Literal["mean", "share"],
         labels: Sequence[Any] | None,
-        level: float,
+        intervals: Intervals,
     ) -> Iterator[dict[str, Any]]:
         """Yield a mean for each column, or a share of one column for each label."""
         note = "; ".join(filter(None, [self.caveat if what == "mean" else None, self.filling])) or None
-        influence = None
+        influence = first = None
         try:
             estimate = counts.estimate()
             value, stderr = np.atleast_1d(estimate.value).ravel(), np.atleast_1d(estimate.stderr).ravel()
-            low, high = (np.atleast_1d(end).ravel() for end in estimate.confidence_interval(level))
+            first = intervals.add(estimate, counts.mechanism)
             influence = estimate.influence
             note = "; ".join(each for each in (note, estimate.doubt) if each) or None
         except ValueError as error:  # the reports say nothing, or no such estimate exists
             note, labels = str(error), None
-            value = stderr = low = high = np.full(len(columns), math.nan)
+            value = stderr = np.full(len(columns), math.nan)
         for j in range(len(value)):
-            figures = {"estimate": value[j], "stderr": stderr[j], "low": low[j], "high": high[j]}
+            figures = {"estimate": value[j], "stderr": stderr[j]}
             yield {
                 "column": columns[0] if what == "share" else columns[j],
                 "what": what,
                 "category": None if labels is None else labels[j],
                 **{name: None if math.isnan(number) else float(number) for name, number in figures.items()},
+                "interval": None if first is None else first + j,
                 "records": int(counts.n),
                 "note": note,
                 "influence": influence,

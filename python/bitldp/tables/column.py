@@ -23,6 +23,7 @@ from bitldp.mechanism.parameters import lasting, short_name
 from bitldp.record.categorical import LabelledAttributes
 from bitldp.tables import numbers, points, record  # noqa: F401  # kinds of columns, which register themselves
 from bitldp.tables.codec import KINDS, ColumnCodec, ColumnSettings, Missing
+from bitldp.tables.intervals import Intervals
 from bitldp.tables.labels import text_of
 from bitldp.tables.presence import answers_of_present, with_presence
 
@@ -173,13 +174,13 @@ class Column:
             raise PlanError(f"{type(mechanism).__name__}: takes no columns of a table")
         return KINDS[takes](mechanism, settings)
 
-    def answers(self, counts: Sequence[Any], level: float) -> Iterator[dict[str, Any]]:
+    def answers(self, counts: Sequence[Any], intervals: Intervals) -> Iterator[dict[str, Any]]:
         """Yield the answers that counts give, one accumulator for each of `codecs`."""
         if self.nulls == "report":
-            yield from answers_of_present(self.codecs, counts, level)
+            yield from answers_of_present(self.codecs, counts, intervals)
             return
         for codec, each in zip(self.codecs, counts, strict=True):
-            yield from codec.answers(each, level)
+            yield from codec.answers(each, intervals)
 
     def __repr__(self) -> str:
         """Return the mechanism and the names of its columns."""

@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bitldp.estimate import saved
 from bitldp.estimate.accumulators import BatchAccumulator
 from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.grouping import Grouping
 
 __all__ = ["Uncounted", "Unestimated"]
 
@@ -23,7 +27,15 @@ class Uncounted(BatchAccumulator):
 
     def _update(self, reports: Any, output: str, records: int | None, threads: int | None) -> None:
         """Add the number of reports."""
-        self.n = saved.together("reports", self.n, len(reports))
+        self.take(len(reports), np.zeros(0, np.int64))
+
+    def by_group(self, reports: Any, output: str, groups: Grouping) -> NDArray[Any]:
+        """Return nothing of each group but that it is there."""
+        return np.zeros((groups.count, 0), np.int64)
+
+    def take(self, n: int, integers: NDArray[Any]) -> None:
+        """Add a number of reports."""
+        self.n = saved.together("reports", self.n, n)
 
     def merge(self, other: Uncounted) -> None:
         """Add the number of another."""

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from bitldp.base.errors import PlanError
+from bitldp.estimate.grouping import Grouping
 from bitldp.tables.frames import plain_column, plain_type, worded
 
 __all__ = [
@@ -21,8 +23,10 @@ __all__ = [
     "array_of_keys",
     "from_json",
     "grouped",
+    "grouping_of",
     "inferred",
     "key_type",
+    "parts",
     "read_type",
     "retyped",
     "to_json",
@@ -30,6 +34,8 @@ __all__ = [
 
 #: A key for each column: a number, a text, bytes, a truth value, or None for what is missing.
 Group = tuple[Any, ...]
+
+_DENSE = 4  # numbers below so many times as many as there are rows are looked up, others are sorted
 
 _TYPE = re.compile(r"(\w+)(?:\[(\w+)(?:, tz=(.+))?\]|\((\d+), (-?\d+)\))?")
 _PLAIN = {
@@ -67,26 +73,46 @@ def key_type(name: str, arrow_type: pa.DataType) -> pa.DataType:
 
 
 def grouped(table: pa.Table, names: Sequence[str]) -> list[tuple[Group, pa.Table]]:
-    """Return the rows of each group, in the order of the table, without the columns of the keys."""
-    if not table.num_rows:
-        return []
-    which = np.zeros(table.num_rows, np.int64)
-    values = []
+    """Return the groups of a table with their rows; see `grouping_of` and `parts`."""
+    keys, grouping = grouping_of(table, names)
+    return list(zip(keys, parts(table, names, grouping), strict=True))
+
+
+def grouping_of(table: pa.Table, names: Sequence[str]) -> tuple[list[Group], Grouping]:
+    """Return the groups of a table's rows, and which of them each row is in.
+
+    Groups are in the order in which the table shows the values of the first column, then of the next.
+    """
+    which, keys = np.zeros(table.num_rows, np.int64), [()] if table.num_rows else []
     for name in names:
         encoded = _keys(table.column(name), name).dictionary_encode()
         slots = pc.fill_null(encoded.indices, len(encoded.dictionary)).to_numpy().astype(np.int64)
-        values.append((slots, [*encoded.dictionary.to_pylist(), None]))
+        values = [*encoded.dictionary.to_pylist(), None]
         # Numbered anew after each column, so that no product of many columns overflows.
-        _, which = np.unique(which * (len(encoded.dictionary) + 1) + slots, return_inverse=True)
-    order = np.argsort(which, kind="stable")
-    starts = np.flatnonzero(np.diff(which[order], prepend=-1))
+        cells, which = _numbered(which * len(values) + slots, len(keys) * len(values))
+        before, own = np.divmod(cells, len(values))
+        keys = [(*keys[i], values[j]) for i, j in zip(before.tolist(), own.tolist(), strict=True)]
+    return keys, Grouping(which, len(keys))
+
+
+def _numbered(cells: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the distinct numbers, ascending, of those below a size, and which of them each number is."""
+    if size > _DENSE * len(cells) + 1:
+        distinct, which = np.unique(cells, return_inverse=True)
+        return distinct, which.reshape(-1)
+    there = np.zeros(size, np.bool_)
+    there[cells] = True
+    distinct = np.flatnonzero(there)
+    return distinct, (distinct if len(distinct) == size else np.cumsum(there) - 1)[cells]
+
+
+def parts(table: pa.Table, names: Sequence[str], grouping: Grouping) -> list[pa.Table]:
+    """Return the rows of each group, in the order of the table, without the columns of the keys."""
+    order = np.argsort(grouping.which, kind="stable")
     others = [name for name in table.column_names if name not in names]
     rows = pa.table({name: plain_column(table.column(name)) for name in others}).take(pa.array(order))
-    ends = [*starts[1:].tolist(), len(order)]
-    return [
-        (tuple(keys[slots[order[start]]] for slots, keys in values), rows.slice(start, end - start))
-        for start, end in zip(starts.tolist(), ends, strict=True)
-    ]
+    ends = np.cumsum(grouping.sizes).tolist()
+    return [rows.slice(end - size, size) for end, size in zip(ends, grouping.sizes.tolist(), strict=True)]
 
 
 def _keys(column: Any, name: str) -> pa.Array:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bitldp.base.errors import DataError, PlanError
 from bitldp.tables.codec import MISSING_TEXTS, Batch, ColumnCodec, Missing, codes_of_values
 from bitldp.tables.frames import first_row_of, plain_column, plain_type, refuse_null
+from bitldp.tables.intervals import Intervals
 from bitldp.tables.reading import Of, Reading, indicators, refused
 
 __all__ = ["Dictionary", "Labels", "text_of"]
@@ -245,9 +246,9 @@ class Labels(ColumnCodec, takes="categories"):
         table, dtype = self._floats(columns)
         return codes_of_values(table, self.mechanism.letters.astype(dtype), self.names, first_row)
 
-    def answers(self, counts: Any, level: float) -> Iterator[dict[str, Any]]:
+    def answers(self, counts: Any, intervals: Intervals) -> Iterator[dict[str, Any]]:
         """Yield a share for each category, and for that of missing values."""
-        yield from self._answers(counts, self.columns, "share", [*self.categories, None], level)
+        yield from self._answers(counts, self.columns, "share", [*self.categories, None], intervals)
 
     def reading(self, column: str, of: Of) -> Reading:
         """Return the indicators of the categories; see `ColumnCodec.reading`."""

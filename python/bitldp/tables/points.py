@@ -13,6 +13,7 @@ from bitldp.base.errors import PlanError
 from bitldp.estimate import saved
 from bitldp.estimate.accumulators import BatchAccumulator
 from bitldp.estimate.estimates import Estimate
+from bitldp.estimate.grouping import Grouping
 from bitldp.estimate.intervals import LetterLaw
 from bitldp.estimate.inverse import averaged
 from bitldp.estimate.statistics import counts_of
@@ -186,7 +187,7 @@ class Points(ColumnCodec, takes="points"):
         span = (float(truths.min()), float(truths.max()))
         return by_code(column, values, lambda x: np.asarray(x, np.int64).reshape(-1), span, floor, note)
 
-    @property
+    @cached_property
     def counted(self) -> _PointLaw:
         """The mechanism on these points."""
         return _PointLaw(self.mechanism, self.interval, self.points, self)
@@ -233,8 +234,18 @@ class PointCounts(BatchAccumulator):
     def _update(self, reports: Any, output: str, records: int | None, threads: int | None) -> None:
         """Add the numbers of reported points."""
         codes = np.ascontiguousarray(reports)
-        self.n = saved.together("reports", self.n, len(codes))
-        self.counts += counts_of(codes, 1, len(self.counts), "codes", len(codes), None)[0]
+        self.take(len(codes), counts_of(codes, 1, len(self.counts), "codes", len(codes), None)[0])
+
+    def by_group(self, reports: Any, output: str, groups: Grouping) -> NDArray[Any]:
+        """Return the counts of each group; see `Accumulator.by_group`."""
+        codes, points = np.ascontiguousarray(reports), len(self.counts)
+        counts_of(codes, 1, points, "codes", len(codes), None)  # which refuses what is no point
+        return groups.codes(codes[:, None], points)[:, 0]
+
+    def take(self, n: int, integers: NDArray[Any]) -> None:
+        """Add the counts of n reports."""
+        self.n = saved.together("reports", self.n, n)
+        self.counts += integers
 
     def merge(self, other: PointCounts) -> None:
         """Add the counts of another of the same kind."""

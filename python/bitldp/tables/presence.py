@@ -23,6 +23,7 @@ from bitldp.categorical import GRR
 from bitldp.estimate.ratio import fieller
 from bitldp.tables.codec import Batch, ColumnCodec, ColumnSettings, Missing
 from bitldp.tables.frames import plain_column
+from bitldp.tables.intervals import Intervals
 from bitldp.tables.numbers import is_missing
 from bitldp.tables.reading import Of, Reading, by_code
 
@@ -78,9 +79,9 @@ class Presence(ColumnCodec):
         floor = float(self.mechanism.variance(np.arange(2))[:, 1].min())
         return by_code(column, letters, lambda x: np.asarray(x, np.int64).reshape(-1), (0.0, 1.0), floor)
 
-    def answers(self, counts: Any, level: float) -> Iterator[dict[str, Any]]:
+    def answers(self, counts: Any, intervals: Intervals) -> Iterator[dict[str, Any]]:
         """Yield the share of missing values."""
-        yield next(self._answers(counts, self.columns, "share", [None, "present"], level))
+        yield next(self._answers(counts, self.columns, "share", [None, "present"], intervals))
 
 
 def with_presence(
@@ -114,7 +115,7 @@ def with_presence(
 
 
 def answers_of_present(
-    codecs: Sequence[ColumnCodec], counts: Sequence[Any], level: float
+    codecs: Sequence[ColumnCodec], counts: Sequence[Any], intervals: Intervals
 ) -> Iterator[dict[str, Any]]:
     """Yield the share of missing values, and the mean of those that are there: a ratio of two estimates.
 
@@ -122,9 +123,9 @@ def answers_of_present(
     is that of the ratio's first order.
     """
     number, bit = codecs
-    share = next(bit.answers(counts[1], level))
+    share = next(bit.answers(counts[1], intervals))
     yield share
-    filled = next(number.answers(counts[0], level))
+    filled = next(number.answers(counts[0], intervals))
     n, neutral = int(counts[0].n), number.neutral or 0.0
     figures: dict[str, float | None] = dict.fromkeys(("estimate", "stderr", "low", "high"))
     notes = [filled["note"]]
@@ -133,7 +134,7 @@ def answers_of_present(
         present, more = 1.0 - share["estimate"], filled["estimate"] - neutral
         spread, joint = share["stderr"] or math.nan, more * (1.0 - present) / n
         squares = ((filled["stderr"] or math.nan) ** 2, joint, spread**2)
-        ratio = fieller(more, present, squares, (1.0 - level) / 2.0)
+        ratio = fieller(more, present, squares, (1.0 - intervals.level) / 2.0)
         if ratio is None:
             notes.append("too few of them, or too few records, for an estimate")
         else:
@@ -144,4 +145,4 @@ def answers_of_present(
                 "low": neutral + low,
                 "high": neutral + high,
             }
-    yield {**filled, **figures, "note": "; ".join(filter(None, notes)) or None}
+    yield {**filled, **figures, "interval": None, "note": "; ".join(filter(None, notes)) or None}

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bitldp.base.errors import PlanError
 from bitldp.tables.codec import Batch, ColumnCodec, Missing
+from bitldp.tables.intervals import Intervals
 from bitldp.tables.labels import Dictionary
 from bitldp.tables.numbers import numbers_of, refuse_outside
 from bitldp.tables.reading import Of, Reading, indicators, refused
@@ -193,13 +194,13 @@ class Record(ColumnCodec, takes="record"):
             rate=rate,
         )
 
-    def answers(self, counts: Any, level: float) -> Iterator[dict[str, Any]]:
+    def answers(self, counts: Any, intervals: Intervals) -> Iterator[dict[str, Any]]:
         """Yield the answers of each column by itself: a mean, or a share for each category."""
         every = getattr(counts, "attributes", None)
         for slot, name in enumerate(self.columns):
             own = counts if every is None else every[slot]
             if slot < len(self.numbers):
-                yield from self._answers(own, (name,), "mean", None, level)
+                yield from self._answers(own, (name,), "mean", None, intervals)
             else:
                 labels = [*self.categories[slot - len(self.numbers)], None]
-                yield from self._answers(own, (name,), "share", labels, level)
+                yield from self._answers(own, (name,), "share", labels, intervals)

@@ -134,6 +134,34 @@ def test_groups_have_answers_of_their_own() -> None:
         assert found == alone
 
 
+def test_intervals_that_are_made_together_are_those_of_each_by_itself() -> None:
+    """Columns of one law and of others, in groups of 1, few and many records."""
+    columns = [
+        Column(bitldp.Piecewise(epsilon=1.0, interval=(0.0, 1.0)), "a"),
+        Column(bitldp.Piecewise(epsilon=1.0, interval=(0.0, 1.0)), "b"),
+        Column(bitldp.Piecewise(epsilon=2.0, interval=(0.0, 1.0)), "c"),
+    ]
+    group = np.repeat(np.arange(3), [1, 20, 60])
+    rng = np.random.default_rng(4)
+    table = pa.table({**{name: rng.uniform(size=81) for name in "abc"}, "group": group})
+    made = TablePlan(columns, keep=["group"]).release()(table)
+    found = TablePlan(columns, keep=["group"]).aggregate(["group"]).update(made).estimate(0.9).to_pylist()
+    alone = []
+    for number in range(3):
+        rows = made.filter(pa.array(group == number)).replace_schema_metadata()
+        for column in columns:
+            own = TablePlan([column]).aggregate().update(rows).estimate(0.9).to_pylist()
+            alone += [{"group": number, **row} for row in own]
+    assert str(found) == str(alone)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 2.0])
+def test_a_level_out_of_its_range_is_refused(level: float) -> None:
+    counts = plan().aggregate().update(plan().release()(people(10)))
+    with pytest.raises(ValueError, match="level"):
+        counts.estimate(level)
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize("size", [2, 5, 30])
 @pytest.mark.parametrize("kind", [bitldp.Duchi, bitldp.Piecewise])
