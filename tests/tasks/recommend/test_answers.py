@@ -74,7 +74,7 @@ def test_the_first_line_says_what_is_best_and_by_how_much() -> None:
     assert recommend("label", epsilon=1.0, categories=2).answer == "GRR: mean 0.2689 in 1 bit, as WarnerRR"
     far = recommend("frequency", epsilon=1.0, categories=1000, bits=20, criterion="worst")
     assert "in 11 bits; " in far.answer
-    assert "times as much has the next, GRR" in far.answer
+    assert "the next, GRR, has " in far.answer
 
 
 @pytest.mark.slow
@@ -123,7 +123,7 @@ def test_a_winner_that_bits_exclude_is_named() -> None:
     assert best.would.mean == min(row.would.mean for row in advice.rows if row.would is not None)
     nothing = recommend("frequency", epsilon=1.0, categories=64, bits=2)
     assert nothing.answer.startswith("no mechanism fits; GRR: takes 6 bits, more than 2")
-    assert nothing.proof.startswith("no bound")
+    assert nothing.proof.startswith("no lower bound")
 
 
 def test_what_nobody_measured_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

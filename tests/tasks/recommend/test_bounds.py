@@ -10,8 +10,9 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp import recommend
+from bitldp.ordered.ranges import typical_ends
 from bitldp.recommend.bounds import Bound, bound, least_false, least_indicator, least_of_table
-from bitldp.recommend.measure import least_letters
+from bitldp.recommend.measure import least_letters, measured, table_spread
 from bitldp.recommend.question import Question, asked
 
 EPSILONS = [0.25, 1.0, 3.0, 6.0]
@@ -92,6 +93,27 @@ def test_no_law_of_a_label_is_below() -> None:
             law = drawn_law(rng, 4, epsilon)
             best = max(np.trace(law[:, list(order)]) for order in rng.integers(law.shape[1], size=(50, 4)))
             assert 1.0 - best / 4.0 >= least_false(4, epsilon) - 1e-12
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("size", [3, 6, 15])
+def test_no_law_of_ranges_is_below(size: int, epsilon: float) -> None:
+    """With a design's own dual, which the design reaches, and with eigenvalues alone."""
+    rng = np.random.default_rng(6)
+    asked_ = question("range", epsilon, size=size)
+    bounds = [bound("range", asked_)]
+    if size < 13:
+        design = bitldp.WorkloadDesign("ranges", categories=size, epsilon=epsilon)
+        bounds.append(bound("range", asked_, [design]))
+        reached = measured("range", design)[0]
+        assert bounds[-1] is not None
+        assert bounds[-1].value <= reached * (1.0 + 1e-9)
+        assert reached <= bounds[-1].value * (1.0 + 1e-5)
+    for _ in range(10):
+        spread = table_spread(drawn_law(rng, size, epsilon), *typical_ends(size)).mean()
+        for each in bounds:
+            assert each is not None
+            assert spread >= each.value * (1.0 - 1e-9)
 
 
 def test_the_words_of_a_bound() -> None:

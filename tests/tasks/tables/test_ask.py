@@ -18,7 +18,7 @@ import pyarrow.parquet
 from bitldp.estimate.ratio import Ratio, fieller
 from bitldp.tables import Column, PlanError, ReleasedTable, TableAnswer, TablePlan
 from bitldp.tables.joint import Joint
-from bitldp.tables.reading import Reading
+from bitldp.tables.reading import Of, Reading
 from support.plans import columns_of_every_mechanism, table_for
 
 EVERY = columns_of_every_mechanism()
@@ -29,7 +29,7 @@ CITIES = ["Paris", "Rome", "Oslo"]
 
 def released(plan: TablePlan, table: pa.Table, seed: int) -> pa.Table:
     """Release reproducibly: each codec by hand, with a seed; kept columns as they are."""
-    made = {}
+    made: dict[str, Any] = {}
     for codec, own in zip(plan.codecs, np.random.SeedSequence(seed).spawn(len(plan.codecs)), strict=True):
         reports = codec.randomize(codec.encode(table, 1), rng=own)
         made |= dict(codec.written(reports, table.schema.field(codec.columns[0]).type))
@@ -100,7 +100,7 @@ def test_readings_are_the_estimates_of_their_mechanism(name: str) -> None:
     reports = released(own, table, 5)
     looked = 0
     for row in own.aggregate().update(reports).estimate().to_pylist()[:4]:
-        kind = "number" if row["what"] == "mean" else "category"
+        kind: Of = "number" if row["what"] == "mean" else "category"
         codec = next(each for each in own.codecs if row["column"] in each.columns)
         if row["estimate"] is None:
             with pytest.raises(PlanError, match="a plan"):
@@ -415,7 +415,7 @@ def test_counted_and_summed_terms_agree() -> None:
     table, codes = rng.normal(size=(4, 3)), rng.integers(0, 4, (2, 500))
 
     def reading(listed: bool) -> Reading:
-        given = {"table": table, "codes": lambda x: x} if listed else {}
+        given: dict[str, Any] = {"table": table, "codes": lambda x: x} if listed else {}
         return Reading("x", ("a", "b", "c"), lambda x: table[x], np.zeros((2, 3)), (0.0, 1.0), 0.0, **given)
 
     terms = [((0, i), (1, j)) for i in range(3) for j in range(3)] + [(), ((1, 2),)]
@@ -496,3 +496,26 @@ def test_intervals_hold_the_truth_at_every_size(rows: int) -> None:
             held["share"].append(row["low"] <= truth <= row["high"])
     for kind, each in held.items():
         assert np.mean(each) >= 0.93 - 3.7 * math.sqrt(0.05 * 0.95 / len(each)), (kind, np.mean(each))
+
+
+@pytest.mark.parametrize("epsilon", [2.0, 6.0])  # two of three attributes are drawn, and all
+def test_a_joint_report_tells_its_columns_one_by_one(epsilon):
+    """Shares of 20,000 records within 5 standard errors; two columns of one report are refused."""
+    rng, n = np.random.default_rng(3), 20_000
+    lists = [["x", "y"], ["p", "q", "r"], ["u", "v"]]
+    columns = {}
+    for name, own in zip("abc", lists, strict=True):
+        columns[name] = np.array(own)[rng.integers(0, len(own), n)]
+    table = pa.table(columns)
+    mechanism = bitldp.RecordCap([2, 3, 2], epsilon=epsilon)
+    assert (mechanism.k is None) == (epsilon == 6.0)
+    plan = TablePlan([Column(mechanism, ["a", "b", "c"], categories=lists)])
+    asked = ReleasedTable(plan, released(plan, table, 5))
+    for name, values in zip("abc", lists, strict=True):
+        answer = asked.share(name).table.to_pydict()
+        truth = [np.mean(np.array(table[name]) == value) for value in values]
+        assert np.all(np.abs(np.array(answer["estimate"]) - truth) < 5.0 * np.array(answer["stderr"]))
+    with pytest.raises(PlanError, match=r"does not tell them together here \(its own estimate_table does\)"):
+        asked.table("a", "b")
+    with pytest.raises(PlanError, match="does not tell them together"):
+        asked.share("a", by="b")
