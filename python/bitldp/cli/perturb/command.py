@@ -217,9 +217,7 @@ def perturb(
             beside = [option for option, value in described.items() if value]
             beside += ["--" + name.replace("_", "-") for name in options]
             if beside:
-                raise UsageError(
-                    f"--plan: says mechanisms and columns itself; leave out {', '.join(beside)}"
-                )
+                raise UsageError(f"--plan: says mechanisms and columns itself; leave out {', '.join(beside)}")
         chosen = tuple(name for text in columns or [] for name in names(text))
         kept = tuple(name for text in keep or [] for name in names(text, "--keep"))
         if output not in (None, *OUTPUTS):
