@@ -159,3 +159,11 @@ def test_the_guide_to_lying_clients() -> None:
     assert "raises each of 64 shares by .03" in text
     assert round(bitldp.OUE(64, epsilon=1.0).influence(0.01), 2) == 0.03
     assert bitldp.GRR(64, epsilon=0.5).influence(0.01) > 0.98
+
+
+def test_the_front_page_counts_the_mechanisms_of_the_family_pages() -> None:
+    families = ("bits", "categorical", "numeric", "ordered", "compression", "record", "selection")
+    count = sum(
+        len(re.findall(r"(?m)^### `", (ROOT / f"docs/{name}.md").read_text("utf-8"))) for name in families
+    )
+    assert f"law and variance of {count} mechanisms" in page("docs/index.md")

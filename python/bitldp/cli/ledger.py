@@ -199,7 +199,7 @@ def _reserve(file: Path, rest: list[str], delta: float) -> tuple[Any, str]:
     try:
         epsilon = float(text)
     except ValueError:
-        raise UsageError(f"reserve: {text} is no epsilon") from None
+        raise UsageError(f"reserve: the epsilon must be a number, got {text}") from None
     with Ledger.open(file) as one:
         one.reserve(name, epsilon, delta=delta)
         document = _summary(one)

@@ -75,8 +75,8 @@ def plan(
     """Draft a plan from the types of a table, and print how far its answers will be off.
 
     No value of the table is read, and nothing is spent. Ranges and lists are public: what is not given is
-    asked for on a terminal, and named in an error elsewhere. Columns that a question joins are released
-    apart; the others share one record where that makes the errors less.
+    asked for on a terminal, and named in an error elsewhere. Columns that one question joins get
+    mechanisms of their own; the others share one record where that lowers the errors.
 
     Example: bitldp plan people.parquet --epsilon 4 --columns age,sex --interval age=0,120 --categories
     sex=f,m --questions "mean(age) by sex" -o plan.toml
@@ -88,7 +88,7 @@ def plan(
         chosen = tuple(name for text in columns for name in names(text))
         kept = tuple(name for text in keep or [] for name in names(text, "--keep"))
         if out is not None and out.exists():
-            raise UsageError(f"{out}: is there already; remove it, or name another")
+            raise UsageError(f"{out}: exists already; remove it, or name another file")
         schema = _schema(source, delimiter)
         spans = dict(_interval(text, chosen) for text in interval or [])
         lists: dict[str, Any] = {}
@@ -101,7 +101,9 @@ def plan(
             _ask(lacking, spans, lists)
         elif lacking:
             options = "; ".join(_option(name, what) for name, what in lacking.items())
-            raise UsageError(f"what is public must be given, and is never read off the data: {options}")
+            raise UsageError(
+                f"public ranges and lists must be given; they are never read from the data: {options}"
+            )
         draft = draft_plan(
             schema,
             epsilon=epsilon,

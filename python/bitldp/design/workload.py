@@ -274,7 +274,7 @@ def _inverse(y: Floats, values: Floats, diagonal: Floats) -> Callable[[Floats], 
 
 
 def _generated(program: WorkloadProgram) -> tuple[Sets, Floats]:
-    """Return columns by generation: solve, price, add what breaks the dual, leave out what is far from it."""
+    """Return columns by column generation: solve, price, add sets that break the dual, drop distant ones."""
     size, priced = program.size, program.size <= ALL_PRICED
     sets = _structured(program)
     enough = 0.0 if priced else spectral_bound(program) * (1.0 + _NEAR)
@@ -385,7 +385,7 @@ def integers(columns: Columns, epsilon: float) -> list[list[int]]:
     Parameters
     ----------
     columns : Columns
-        At whose chances the rows sum to 1, up to rounding.
+        Columns and chances; the rows of their channel sum to 1, up to rounding.
     epsilon : float
         Privacy budget, above zero.
 

@@ -317,7 +317,7 @@ class _Apart:
         self.size = size
 
     def kept(self) -> _Apart:
-        """Return one of the same contents, which what is added here does not change."""
+        """Return an independent copy: reports that are added to the one do not change the other."""
         result = _Apart()
         result.size, result._both = self.size, self._both.copy()
         return result

@@ -206,7 +206,7 @@ class NodeLaw(NamedTuple):
         return np.maximum(self._joint(one, one, met, met, one, met), 0.0)
 
     def covariance(self, weights: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the covariances of such sums, shape (m, m): the form whose diagonal `variance` is."""
+        """Return the covariances of such sums, shape (m, m); its diagonal is `variance`."""
         one, met = weights.sum(axis=-1), weights @ shares
         products = weights @ weights.T
         alike = bool((shares == shares[0]).all())  # but for the last one, where the leaves do not fill a tree

@@ -78,7 +78,7 @@ _SUBSETS = "subset selection: Ye and Barg, IEEE Trans. Inf. Theory 2018"
 
 
 def bound(task: str, question: Question, mechanisms: Sequence[Any] = ()) -> Bound | None:
-    """Return what is known to bound all mechanisms of a task; None where nothing is known.
+    """Return the lower bound that holds for all mechanisms of a task; None where none is known.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ def measured_extra(task: str, mechanism: Any, question: Question) -> Measured:
 
 
 def _check_fit(task: str, mechanism: Any, question: Question) -> None:
-    """Refuse what is for other records, as far as it says for which."""
+    """Refuse a mechanism whose own sizes show that it is for other records."""
     if isinstance(mechanism, Matrix):
         if task not in _TABLES or question.features > 1:
             raise ValueError(f"a table is compared for one value of task {' or '.join(map(repr, _TABLES))}")

@@ -55,7 +55,7 @@ def _spread_out(name: str, value: int | tuple[int, ...] | None, count: int) -> t
 
 @dataclass(frozen=True, eq=False)
 class _Near(Experiment):
-    """Two records, and for which of them a report counts: nothing else of it tells them apart."""
+    """Two records, and whether a report is likely for the first, the second, both or neither."""
 
     record: RecordCap = field(kw_only=True)
 
@@ -143,7 +143,7 @@ class RecordCap(OnlyCategories):
     >>> estimates = mechanism.estimate_frequencies(reports)
     >>> [round(float(each.value[truth]), 1) for each, truth in zip(estimates, x[0])]
     [1.0, 1.0, 1.0]
-    >>> mechanism.estimate_table(reports, (0, 2)).value.round(1)[0].tolist()
+    >>> (mechanism.estimate_table(reports, (0, 2)).value[0].round(1) + 0.0).tolist()
     [0.0, 1.0, 0.0, 0.0]
     """
 

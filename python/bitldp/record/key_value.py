@@ -97,7 +97,8 @@ class KeyValue(Labelled, Mechanism):
     >>> mechanism = bitldp.KeyValue(["film", "book", "song"], epsilon=3.0, padding=1, interval=(0.0, 5.0))
     >>> ratings = np.full((30_000, 3), np.nan)
     >>> ratings[:20_000, 0], ratings[20_000:, 2] = 4.0, 1.0
-    >>> shares, means = mechanism.accumulator()._filled(mechanism.randomize(ratings, rng=1)).estimate()
+    >>> reports = mechanism.randomize(ratings, rng=1)
+    >>> shares, means = mechanism.estimate_frequencies(reports), mechanism.estimate_means(reports)
     >>> bool(abs(shares["film"].value - 2 / 3) < 0.05), bool(abs(means["film"].value - 4.0) < 0.2)
     (True, True)
     """

@@ -24,7 +24,7 @@ _TOGETHER = ("bonferroni", "sidak")
 
 @dataclass(frozen=True, eq=False)
 class Moved(Limits):
-    """Limits of what others are about, times a factor and beside a number.
+    """Limits of other estimates, scaled by a factor and shifted by a number.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Stacked(Limits):
 
 @dataclass(frozen=True, eq=False)
 class Crossing(Limits):
-    """Limits of quantiles: all numbers that are not refuted to have the share of records below them.
+    """Limits of quantiles: the numbers at which a test of the share of records below is not rejected.
 
     Attributes
     ----------
@@ -277,11 +277,11 @@ class TableAnswer:
                 raise PlanError(f"row: there are {len(self)}, numbered from 0")
             return place
         if unknown := [name for name in which if name not in self.keys]:
-            raise PlanError(f"row: {unknown[0]!r} is none of {', '.join(self.keys) or 'no keys'}")
+            raise PlanError(f"row: no key {unknown[0]!r}; there are {', '.join(self.keys) or 'none'}")
         keys = {name: self.keys[name].to_pylist() for name in which}
         rows = [i for i in range(len(self)) if all(keys[name][i] == value for name, value in which.items())]
         if len(rows) != 1:
-            raise PlanError(f"row: {len(rows)} answers are about that, and must be one")
+            raise PlanError(f"row: {len(rows)} answers match, and exactly one must")
         return rows[0]
 
     def difference(self, one: int | Mapping[str, Any], other: int | Mapping[str, Any]) -> TableAnswer:

@@ -381,6 +381,7 @@ class ReleasedTable:
 
     def _present(self, column: str) -> Read | None:
         """Return the reading of whether there is a value, where that is reported."""
+        self._codec(column)
         owner, place = self._homes[column]
         if owner.nulls != "report":
             return None

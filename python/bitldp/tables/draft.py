@@ -98,8 +98,8 @@ def questions_of(text: str) -> tuple[PlannedQuestion, ...]:
         fits = {"mean": 1, "share": 1, "table": 2}.get(what, 9) <= len(columns) <= 3
         if match is None or not fits or not all(columns) or (what == "table" and match[3]):
             raise PlanError(
-                f"questions: {part.strip()!r} is none; mean(NUMBER) and share(COLUMN), either with 'by' and "
-                "one or two columns, and table(COLUMN, COLUMN) are"
+                f"questions: {part.strip()!r} is no question; write mean(NUMBER) or share(COLUMN), either "
+                "with 'by' and one or two columns, or table(COLUMN, COLUMN)"
             )
         if len(set(columns)) < len(columns):
             raise PlanError(f"questions: {part.strip()!r} names a column twice")
@@ -128,7 +128,7 @@ def needed(
     result = {}
     for name in columns:
         if schema.names.count(name) != 1:
-            raise PlanError(f"column {name!r}: the table has none, or several, of that name")
+            raise PlanError(f"column {name!r}: the table must have exactly one column of that name")
         kind = plain_type(schema.field(name).type)
         numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
         if name in categories or name in intervals or pa.types.is_boolean(kind):
@@ -246,7 +246,7 @@ def _kinds(
     if lacking:
         named = ", ".join(f"{name!r} its {what}" for name, what in lacking.items())
         raise PlanError(
-            f"columns: what is public of each must be given, and is never read off the data: {named}"
+            f"columns: each needs its public range or list, which is never read from the data: {named}"
         )
     result = {}
     for name in columns:

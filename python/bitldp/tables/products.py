@@ -138,6 +138,6 @@ def points_of(own: Read) -> NDArray[np.float64]:
 
 
 def notes_of(reads: Sequence[Read], rows: int) -> list[str]:
-    """Return what the numbers of readings are of, as often as there are rows."""
+    """Return the note of the readings, once for every row."""
     note = "; ".join(dict.fromkeys(filter(None, [each.reading.note for each in reads])))
     return [note] * rows

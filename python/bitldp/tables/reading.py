@@ -84,7 +84,7 @@ class Reading:
         return replace(self, read=lambda reports: read(reports) @ sets, ends=ends, moments=None, table=table)
 
     def less(self, number: float) -> Reading:
-        """Return the reading of what is above a number."""
+        """Return the reading of the differences from a number."""
         if not number:
             return self
         read, table = self.read, None if self.table is None else self.table - number
@@ -171,7 +171,7 @@ def indicators(column: str, labels: tuple[Any, ...], mechanism: Any, rate: float
 
 
 def _codes_of(mechanism: Any) -> tuple[Callable[[Any], NDArray[np.int64]], NDArray[Any]] | None:
-    """Return what numbers the reports of a mechanism, and every report; None where they are too many."""
+    """Return a function that numbers reports, and all reports in order; None where there are too many."""
     (columns, bits), *more = mechanism._report_parts
     if more:
         return None

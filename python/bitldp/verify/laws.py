@@ -251,7 +251,7 @@ def sizes(law: Law) -> tuple[int, int, int]:
 
 
 def _cap(law: Law) -> Fraction:
-    """Law of a set about the input: with high/2**64 the report is any of it, otherwise any there is."""
+    """Law of a cap: uniform on a set about the input with chance high/2**64, otherwise on all reports."""
     share, high = share_of_cap(law), whole(law["high"])
     must(0 <= high <= ONE, "a chance is above 1")
     outside = (ONE - high) * share

@@ -118,7 +118,7 @@ def test_a_reservation_is_drawn_on_by_name(spent):
         (("show", "people.ledger", "more"), "show: takes one file"),
         (("show", "nothing"), "no such ledger"),
         (("reserve", "people.ledger", "May"), "reserve: needs a name and an epsilon"),
-        (("reserve", "people.ledger", "May", "much"), "reserve: much is no epsilon"),
+        (("reserve", "people.ledger", "May", "much"), "reserve: the epsilon must be a number, got much"),
         (("reserve", "people.ledger", "May", "9"), "exceed the budget"),
         (("check", "people.ledger", "people.csv"), "people.csv: is no privacy report"),
         (("show", "people.ledger", "--delta", ".1"), "--delta: goes with reserve"),

@@ -43,7 +43,7 @@ def test_a_draft_is_released_and_asked(tmp_path, name):
     assert invoke("estimate", target).exit_code == 0
     again = invoke("plan", source, *asked)
     assert again.exit_code == 2
-    assert "plan.toml: is there already" in again.output
+    assert "plan.toml: exists already" in again.output
 
 
 def test_json_holds_plan_and_errors(tmp_path):
@@ -62,8 +62,11 @@ def test_json_holds_plan_and_errors(tmp_path):
         (("--columns", "height", "--interval", "height=3,1"), "LOW must be below HIGH"),
         (("--columns", "height", "--interval", "sex=3,4"), "no column 'sex' among --columns"),
         (("--columns", "sex", "--categories", "f,m"), "--categories: name the column"),
-        (("--columns", "sex", "--categories", "sex=f,m", "--questions", "why"), "questions: 'why' is none"),
-        (("--columns", "age"), "'age': the table has none"),
+        (
+            ("--columns", "sex", "--categories", "sex=f,m", "--questions", "why"),
+            "questions: 'why' is no question",
+        ),
+        (("--columns", "age"), "'age': the table must have exactly one"),
     ],
 )
 def test_what_is_asked_wrongly_is_named(tmp_path, arguments, said):

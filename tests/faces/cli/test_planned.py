@@ -218,7 +218,8 @@ def test_a_state_of_a_ledger_that_cannot_be_is_false(small: Path, tmp_path: Path
     ("arguments", "words"),
     [
         (("--mechanism", "grr"), "--plan: says mechanisms and columns itself"),
-        (("--columns", "height"), "--plan: says mechanisms and columns itself"),
+        (("--columns", "height"), "--plan: says mechanisms and columns itself; leave out --columns"),
+        (("--keep", "id", "--integer-bits", "8"), "leave out --keep, --integer-bits"),
         (("--seed", "1"), "--seed does not go with --plan"),
         (("--record", "id"), "--record goes with the release's key"),
         (("--key-env", "NO_SUCH"), "--record: a key needs"),

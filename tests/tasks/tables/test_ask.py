@@ -335,6 +335,8 @@ def _both() -> tuple[Any, ...]:
         (lambda r: r.mean("hours", by="wage"), "GRR and interval="),
         (lambda r: r.quantile("city", 0.5), "have no order"),
         (lambda r: r.mean("name"), "was not released"),
+        (lambda r: r.correlation("hours", "name"), "was not released"),
+        (lambda r: r.regress("name", "hours"), "was not released"),
         (lambda r: r.share("survey"), "is kept as it is"),
         (lambda r: r.table("survey"), "count them as they are"),
         (lambda r: r.table("city", "city"), "named twice"),

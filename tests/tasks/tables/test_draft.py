@@ -63,7 +63,7 @@ def test_columns_that_a_question_joins_are_released_apart():
 def test_what_is_public_is_asked_for_all_at_once():
     with pytest.raises(PlanError, match=r"'height' its range, 'sex' its list of values, 'city' its list"):
         draft_plan(SCHEMA, epsilon=1.0, columns=PUBLIC["columns"])
-    with pytest.raises(PlanError, match="'age': the table has none"):
+    with pytest.raises(PlanError, match="'age': the table must have exactly one"):
         drafted(columns=["age"], intervals={}, categories={})
     with pytest.raises(PlanError, match="column 'height': is not among"):
         drafted(columns=["sex"], categories={"sex": ["f", "m"]})

@@ -208,8 +208,16 @@ def perturb(
             for option, value in (("--record", record), ("--key-env", key_env), ("--key-file", key_file)):
                 if value is not None:
                     raise UsageError(f"{option} goes with --plan")
-        elif options or any((mechanism, epsilon, columns, keep, label, categories, categories_file, output)):
-            raise UsageError("--plan: says mechanisms and columns itself; leave out all that describes them")
+        else:
+            described = {
+                "--mechanism": mechanism, "--epsilon": epsilon, "--columns": columns, "--keep": keep,
+                "--label": label, "--categories": categories, "--categories-file": categories_file,
+                "--output": output,
+            }  # fmt: skip
+            beside = [option for option, value in described.items() if value]
+            beside += ["--" + name.replace("_", "-") for name in options]
+            if beside:
+                raise UsageError(f"--plan: says mechanisms and columns itself; leave out {', '.join(beside)}")
         chosen = tuple(name for text in columns or [] for name in names(text))
         kept = tuple(name for text in keep or [] for name in names(text, "--keep"))
         if output not in (None, *OUTPUTS):
