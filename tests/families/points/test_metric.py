@@ -14,6 +14,8 @@ from bitldp import MetricPoints
 from bitldp.audit import audit
 from bitldp.design import DesignError, metric
 from bitldp.points.candidates import euclidean
+from bitldp.verify import parameters
+from bitldp.verify.findings import Lie, Unproven
 from support import oracle
 
 SCATTERED = np.random.default_rng(5).random((12, 2)) * 10.0
@@ -171,3 +173,14 @@ def test_an_exact_slope_covers_reports_that_no_input_gives():
     )
     assert metric.slope(np.array([[1.0, 0.0], [0.5, 0.5]]), distances) == math.inf
     assert bitldp.MetricPoints(2, epsilon=1.0).guarantee.holds
+
+
+def test_verify_holds_neighbours_to_their_distance():
+    mechanism = MetricPoints(6, epsilon=0.5)
+    law = [{"times": 1, "laws": [{"law": "matrix", "weights": mechanism.channel.weights()}]}]
+    own = dict(mechanism.parameters)
+    assert not parameters.checked("MetricPoints", own, law)  # the table is taken as stated, and holds
+    with pytest.raises(Lie, match="two neighbours are further apart"):
+        parameters.checked("MetricPoints", {**own, "epsilon": 0.49}, law)
+    with pytest.raises(Unproven, match="by a digest alone"):
+        parameters.checked("MetricPoints", {**own, "candidates": {"digest": "0"}}, law)
