@@ -102,7 +102,7 @@ _NAMES = {
         "ThreeOutputs",
     ),
     "ordered": ("HDG", "HeavyHitters", "Hierarchy", "SquareWave", "WorkloadDesign"),
-    "points": ("BRR", "LSRR", "Exponential", "OptimalUtility", "location_codes"),
+    "points": ("BRR", "LSRR", "Exponential", "MetricPoints", "OptimalUtility", "location_codes"),
     "privacy": ("Guarantee", "PrivacyClaimWarning"),
     "recommend": ("Recommendation", "recommend"),
     "record.key_value": ("KeyValueEstimates",),

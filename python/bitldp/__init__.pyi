@@ -82,6 +82,7 @@ from bitldp.ordered import WorkloadDesign as WorkloadDesign
 from bitldp.points import BRR as BRR
 from bitldp.points import LSRR as LSRR
 from bitldp.points import Exponential as Exponential
+from bitldp.points import MetricPoints as MetricPoints
 from bitldp.points import OptimalUtility as OptimalUtility
 from bitldp.points import location_codes as location_codes
 from bitldp.privacy import Guarantee as Guarantee

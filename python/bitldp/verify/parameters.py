@@ -111,6 +111,8 @@ def claimed(kind: str, p: Parameters) -> Decimal:
     """Return the epsilon that a mechanism claims."""
     if kind == "MetricMVU":
         return Decimal(_farthest(p)) * int(p["features"])
+    if kind == "MetricPoints":
+        return Decimal(p["epsilon"] * _step(p) * (p["candidates"] - 1)) * int(p["features"])
     return Decimal(p["epsilon"])
 
 
@@ -123,6 +125,11 @@ def given(kind: str, p: Parameters, law: Sequence[Mapping[str, Any]]) -> str:
         return (
             f"under a metric: {p['epsilon']:.6g} times the distance of points of the grid, and {slope:.6g} "
             "times the length between any other numbers, where the dither mixes; shown for the greatest "
+            "distance"
+        )
+    if kind == "MetricPoints":
+        return (
+            f"under a metric: {p['epsilon']:.6g} times the distance of candidates; shown for the greatest "
             "distance"
         )
     if p.get("regions") is not None:
@@ -539,6 +546,31 @@ def _metric(p: Parameters, epsilon: float) -> Check:
     return _table(1 << p["input_bits"], 1 << p["output_bits"], _farthest(p))
 
 
+def _step(p: Parameters) -> float:
+    """Return the distance of neighbours, for equidistant points of a line."""
+    if type(p["candidates"]) is not int or p["metric"] not in ("euclidean", "manhattan"):
+        raise Unproven("the points or their metric are known by a digest alone")
+    low, high = p["interval"] or (0.0, p["candidates"] - 1.0)
+    return float(high - low) / (p["candidates"] - 1)
+
+
+def _metric_points(p: Parameters) -> _Wanted:
+    """Return the law of points of a line: what neighbours keep by the step, all keep by the distance."""
+    count, budget = p["candidates"], Decimal(p["epsilon"] * _step(p) * (1.0 + 1e-15 * p["candidates"]))
+
+    def check(law: Mapping[str, Any]) -> bool:
+        if law.get("mute") is True:
+            return True
+        _is(law, "matrix")
+        table = weights(law)
+        must(len(table) == len(table[0]) == count, "its table has another size than its parameters say")
+        far = any(of_rows(pair) > budget for pair in pairwise(table))
+        must(not far, "two neighbours are further apart than epsilon times their distance")
+        return False
+
+    return [(p["features"], check)]
+
+
 _ORACLES: dict[str, Callable[[int, float], Check]] = {
     "GRR": lambda size, epsilon: _window(size, 1, epsilon),
     "OUE": lambda size, epsilon: _unary(epsilon, True),
@@ -591,6 +623,7 @@ _MECHANISMS: dict[str, Callable[[Parameters], _Wanted]] = {
     "MOUE": _rare,
     "MVU": _each(lambda p, epsilon: _table(1 << p["input_bits"], 1 << p["output_bits"], epsilon)),
     "MetricMVU": _each(_metric),
+    "MetricPoints": _metric_points,
     "MinimaxVariance": _each(lambda p, epsilon: _table(p["grid_points"], None, epsilon)),
     "MixedRecord": _attributes,
     "OLH": _once(
