@@ -608,6 +608,8 @@ OTHER_PLANS = {
             ["city", "survey"],
             categories=[["Paris", "Rome", "Oslo"], ["a", "b"]],
         ),
+    ],
+    "caps of both": [
         Column(
             bitldp.MixedCap([3, 2], features=1, epsilon=4.0, interval=(0.0, 250.0)),
             ["height", "city", "survey"],
