@@ -170,15 +170,17 @@ def asked(released: ReleasedTable, people: pa.Table, names: dict[str, str]) -> A
             inside(row, (two,)).mean(),
         ),
     )
-    for by in ((), (two,)):
-        yield (
-            "quantile by a category" if by else "quantile",
-            released.quantile(point, [0.1, 0.25, 0.5, 0.75, 0.9], by=by),
-            lambda size, row, by=by: (
-                np.quantile(columns[point][inside(row, by)], row["q"], method="inverted_cdf"),
-                inside(row, by).mean(),
-            ),
-        )
+
+    def quantile(*by: str) -> Callable[[int, dict[str, Any]], tuple[float, float]]:
+        def truth(size: int, row: dict[str, Any]) -> tuple[float, float]:
+            own = inside(row, by)
+            return float(np.quantile(columns[point][own], row["q"], method="inverted_cdf")), own.mean()
+
+        return truth
+
+    shares = [0.1, 0.25, 0.5, 0.75, 0.9]
+    yield "quantile", released.quantile(point, shares), quantile()
+    yield "quantile by a category", released.quantile(point, shares, by=two), quantile(two)
     fit = np.stack([np.ones(n), columns["second"], columns[two] == listed(people, two)[1]], axis=1)
     slopes = dict(
         zip(("intercept", "second", two), np.linalg.lstsq(fit, columns[hours], rcond=None)[0], strict=True)
@@ -252,7 +254,8 @@ def main() -> int:
             file=sys.stderr,
         )
         return 2
-    started, total = time.time(), defaultdict(lambda: [0, 0])
+    started = time.time()
+    total: dict[tuple[str, int, bool], list[int]] = defaultdict(lambda: [0, 0])
     for name, people in (("adult", adult(Path(root))), ("bank", bank(Path(root)))):
         for key, (answers, held) in covered(name, people, options.releases).items():
             total[key][0] += answers

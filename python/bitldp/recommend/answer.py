@@ -136,7 +136,7 @@ class Recommendation:
 
     @property
     def left_out(self) -> tuple[Row, ...]:
-        """What fits the task and was not compared: what would be recommended, and what nobody knows of.
+        """Candidates that fit the task and were not compared, but might be recommended.
 
         At most one row that is known to be better, for all others were left out for nothing; then those
         whose numbers are not known before a design is solved or a library is installed.
@@ -168,7 +168,8 @@ class Recommendation:
             parts.append(f"{row.name} would have {row.would.cost(self.criterion):.4g}, but {row.why}")
         unknown = [row for row in self.left_out if row.would is None]
         if unknown and first.mechanism is not None:
-            names = ", ".join(row.name for row in unknown)
+            names = ", ".join(row.name for row in unknown[:2])
+            names += f" and {len(unknown) - 2} more" if len(unknown) > 2 else ""
             parts.append(f"not compared: {names} ({unknown[0].why})")
         return "; ".join(parts)
 
@@ -187,7 +188,7 @@ class Recommendation:
             above = f"{100.0 * (cost / other - 1.0):.2g} % above {second.name}"
             return f"{text}, {above} in {second.bits:,} bits"
         if other >= 2.0 * cost:
-            return f"{text}; {other / cost:,.3g} times as much has the next, {second.name}"
+            return f"{text}; the next, {second.name}, has {other / cost:,.3g} times as much"
         return f"{text}, {100.0 * (1.0 - cost / other):.2g} % less than {second.name}"
 
     @property
@@ -313,4 +314,6 @@ def _why(row: Row, first: Row, least: Row, criterion: str) -> str:
         above = f"the least {counts}"
     if row is first:
         return f"{above}, in {row.bits:,} bits for {least.bits:,} of {least.name}"
-    return f"{above}; more bits" if cost <= (1.0 + SLACK) * best and criterion != "variance" else above
+    if cost > (1.0 + SLACK) * best or criterion == "variance":
+        return above
+    return f"{above}; more bits" if row.bits > first.bits else f"{above}; as many bits"

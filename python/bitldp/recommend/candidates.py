@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from bitldp.categorical.hashing import OLH
 from bitldp.categorical.responses import GRR, WarnerRR
@@ -200,7 +200,7 @@ def _whole(kind: Kind) -> Maker:
 
 
 def _joint(s: Question) -> Mechanism:
-    criterion = "worst" if s.criterion == "worst" else "mean"
+    criterion: Literal["mean", "worst"] = "worst" if s.criterion == "worst" else "mean"
     k, levels, reach = near_least(s.features, s.epsilon, s.criterion == "worst", _FINE)
     return JointWindow(s.features, epsilon=s.epsilon, criterion=criterion, k=k, levels=levels, reach=reach,
                        interval=s.interval)  # fmt: skip
@@ -313,6 +313,8 @@ _KINDS: tuple[tuple[str, Any, dict[str, Any]], ...] = (
     ("MinimaxVariance", MinimaxVariance, {}),
 )
 
+_LISTERS: Mapping[str, Kind] = {**ORACLES, "OLH": OLH}
+
 _YES_NO = tuple((f"{kind.__name__}, yes or no", _yes_no(kind)) for kind in (HypercubePrivUnit, SampledSigns))
 
 NOTES: Mapping[str, str] = {
@@ -390,6 +392,6 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
     ),
     "top": (
         *((f"HeavyHitters, steps of {each} bits", _words(each)) for each in (4, 6, 8, 10, 12)),
-        *((f"{name}, all words", _listed(kind)) for name, kind in (*ORACLES.items(), ("OLH", OLH))),
+        *((f"{name}, all words", _listed(kind)) for name, kind in _LISTERS.items()),
     ),
 }  # fmt: skip

@@ -198,6 +198,7 @@ def _candidate(
     """Return the row of a candidate; without a mechanism where it does not fit or is left out."""
     nothing = Row(None, name, math.nan, 0, math.nan, math.nan, "", fits=False)
     why = ""
+    mechanism: Any
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyClaimWarning)

@@ -65,6 +65,11 @@ class CapAnswer(Supported):
             raise ValueError(f"reports: shape must be (n, {self._size}), got {bits.shape}")
         return bits[..., categories] != 0
 
+    def _indicators(self, reports: Any) -> NDArray[np.float64]:
+        p, q = self.chances
+        result: NDArray[np.float64] = (self._support(reports, np.arange(self._size)) - q) / (p - q)
+        return result
+
     def _count(
         self, reports: Any, records: int | None = None, threads: int | None = None
     ) -> tuple[int, NDArray[np.int64]]:

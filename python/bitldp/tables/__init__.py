@@ -20,7 +20,7 @@ from bitldp.tables.aggregate import Aggregate  # noqa: E402
 from bitldp.tables.answer import TableAnswer  # noqa: E402
 from bitldp.tables.ask import ReleasedTable  # noqa: E402
 from bitldp.tables.column import Column  # noqa: E402
-from bitldp.tables.draft import ExpectedError, PlanDraft, TableQuestion, draft_plan, questions_of  # noqa: E402
+from bitldp.tables.draft import ExpectedError, PlanDraft, PlannedQuestion, draft_plan, questions_of  # noqa: E402
 from bitldp.tables.key import ReleaseKey  # noqa: E402
 from bitldp.tables.plan import TablePlan, TableRelease  # noqa: E402
 
@@ -31,11 +31,11 @@ __all__ = [
     "ExpectedError",
     "PlanDraft",
     "PlanError",
+    "PlannedQuestion",
     "ReleaseKey",
     "ReleasedTable",
     "TableAnswer",
     "TablePlan",
-    "TableQuestion",
     "TableRelease",
     "draft_plan",
     "questions_of",

@@ -408,9 +408,11 @@ class ReleasedTable:
                     raise PlanError(f"{names}: are one; a question names each column once")
                 codec = self.plan.codecs[one.codec]
                 if one.codec == other.codec and not codec.apart:
+                    tells = hasattr(codec.mechanism, "estimate_table")
+                    own = " (its own estimate_table does)" if tells else ""
                     raise PlanError(
                         f"{names}: one report of {codec.settings.mechanism} is about both, or about one "
-                        "of them, and does not tell them together; a plan with a mechanism for "
+                        f"of them, and does not tell them together here{own}; a plan with a mechanism for "
                         "each column (GRR, OUE, Piecewise, whose epsilons add up) would"
                     )
 

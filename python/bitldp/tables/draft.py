@@ -22,13 +22,13 @@ from bitldp.tables.column import Column
 from bitldp.tables.frames import plain_type
 from bitldp.tables.plan import TablePlan
 
-__all__ = ["ExpectedError", "PlanDraft", "TableQuestion", "draft_plan", "needed", "questions_of"]
+__all__ = ["ExpectedError", "PlanDraft", "PlannedQuestion", "draft_plan", "needed", "questions_of"]
 
 _QUESTION = re.compile(r"\s*(mean|share|table)\s*\(([^()]*)\)\s*(?:by\s+([^;()]+?))?\s*")
 _ROWS = 64  # inputs over which a variance is averaged
 
 
-class TableQuestion(NamedTuple):
+class PlannedQuestion(NamedTuple):
     """A question that will be asked of the released table.
 
     Attributes
@@ -55,14 +55,14 @@ class ExpectedError(NamedTuple):
 
     Attributes
     ----------
-    question : TableQuestion
+    question : PlannedQuestion
     error : float
         Of a mean in its column's units; of a share or a cell of a table, as a share. The worst group counts
         1/k of the records, where k groups are equally large.
     records : int
     """
 
-    question: TableQuestion
+    question: PlannedQuestion
     error: float
     records: int
 
@@ -82,7 +82,7 @@ class PlanDraft:
     errors: tuple[ExpectedError, ...]
 
 
-def questions_of(text: str) -> tuple[TableQuestion, ...]:
+def questions_of(text: str) -> tuple[PlannedQuestion, ...]:
     """Return the questions in a text: ``mean(age) by sex; table(sex, income); share(city)``.
 
     Raises
@@ -103,7 +103,7 @@ def questions_of(text: str) -> tuple[TableQuestion, ...]:
             )
         if len(set(columns)) < len(columns):
             raise PlanError(f"questions: {part.strip()!r} names a column twice")
-        result.append(TableQuestion(what, tuple(columns)))
+        result.append(PlannedQuestion(what, tuple(columns)))
     return tuple(result)
 
 
@@ -146,7 +146,7 @@ def draft_plan(
     intervals: Mapping[str, tuple[float, float]] | None = None,
     categories: Mapping[str, Sequence[Any]] | None = None,
     keep: Sequence[str] = (),
-    questions: Iterable[TableQuestion] = (),
+    questions: Iterable[PlannedQuestion] = (),
     records: int = 10_000,
 ) -> PlanDraft:
     """Draft a plan from the types of a table: which mechanism releases which columns, and at which budget.
@@ -165,7 +165,7 @@ def draft_plan(
         Public list of the values of each other column; of booleans it is known.
     keep : sequence of str
         Columns that leave as they are, without any privacy.
-    questions : iterable of TableQuestion
+    questions : iterable of PlannedQuestion
         Questions that will be asked. None: the mean or the shares of each column.
     records : int
         Number of records that the expected errors are for.
@@ -192,7 +192,7 @@ def draft_plan(
     epsilon, count = checks.positive("epsilon", epsilon), checks.integer("records", records, 1)
     spans, lists = dict(intervals or {}), dict(categories or {})
     kinds = _kinds(schema, tuple(columns), spans, lists)
-    asked = tuple(questions) or tuple(TableQuestion(_what(kinds[name]), (name,)) for name in columns)
+    asked = tuple(questions) or tuple(PlannedQuestion(_what(kinds[name]), (name,)) for name in columns)
     _check(asked, kinds, keep)
     best: tuple[float, list[_Part], list[float]] | None = None
     for parts in _divisions(kinds, asked, keep, epsilon):
@@ -257,7 +257,7 @@ def _kinds(
     return result
 
 
-def _check(questions: Sequence[TableQuestion], kinds: Mapping[str, _Kind], keep: Sequence[str]) -> None:
+def _check(questions: Sequence[PlannedQuestion], kinds: Mapping[str, _Kind], keep: Sequence[str]) -> None:
     for question in questions:
         for position, name in enumerate(question.columns):
             if name in keep and position > 0:
@@ -271,7 +271,7 @@ def _check(questions: Sequence[TableQuestion], kinds: Mapping[str, _Kind], keep:
 
 
 def _divisions(
-    kinds: Mapping[str, _Kind], questions: Sequence[TableQuestion], keep: Sequence[str], epsilon: float
+    kinds: Mapping[str, _Kind], questions: Sequence[PlannedQuestion], keep: Sequence[str], epsilon: float
 ) -> Iterator[list[_Part]]:
     """Yield ways to release all columns: apart, or those that no question joins as one record."""
     joined = {name for each in questions for name in each.columns if len({*each.columns} - {*keep}) > 1}
@@ -336,7 +336,7 @@ def _inputs(kinds: Mapping[str, _Kind], numbers: Sequence[str], sizes: Sequence[
 
 
 def _error(
-    question: TableQuestion, parts: Sequence[_Part], kinds: Mapping[str, _Kind], records: int
+    question: PlannedQuestion, parts: Sequence[_Part], kinds: Mapping[str, _Kind], records: int
 ) -> float:
     """Return the standard deviation that the mechanisms add to an answer.
 

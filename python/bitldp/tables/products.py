@@ -76,7 +76,6 @@ def cell_law(readings: Sequence[Reading], grouped: bool, times: int) -> LetterLa
             (np.minimum if rows == 1 else np.maximum)(edge, value, out=edge)
     if grouped:  # whoever is in another group counts as 0
         least = np.zeros_like(least)
-        most = np.maximum(most, 0.0)
         ends = np.stack([np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0)])
     moved = [np.tile(each, times) for each in (least + 0.25, most + 0.25, own - 0.75)]
     reach = float((ends[1] - ends[0]).max())

@@ -176,7 +176,8 @@ def _codes_of(mechanism: Any) -> tuple[Callable[[Any], NDArray[np.int64]], NDArr
     if more:
         return None
     if columns == 1 and "codes" in mechanism.outputs:
-        cells = getattr(mechanism.channel, "outputs", None) or mechanism._cells
+        channel = getattr(mechanism, "channel", None)  # an answer of a joint report has none of its own
+        cells = getattr(channel, "outputs", None) or mechanism._cells
         if cells > _MOST:
             return None
         return lambda reports: np.asarray(reports, np.int64).reshape(-1), np.arange(cells)

@@ -145,7 +145,7 @@ class Record(ColumnCodec, takes="record"):
     @property
     def apart(self) -> bool:
         """True if every attribute is answered, by itself."""
-        return self.mechanism.k is None
+        return self.mechanism.k is None and self.mechanism.spend != "joint"
 
     def reading(self, column: str, of: Of) -> Reading:
         """Return the reading of one attribute, 0 of records whose reports are about others."""
@@ -153,7 +153,7 @@ class Record(ColumnCodec, takes="record"):
         number, title = slot < len(self.numbers), f"column {column!r}"
         if of != ("number" if number else "category"):
             raise refused(title, self.settings.mechanism, of)
-        part, rate = mechanism._parts[slot], 1.0 / mechanism._scale
+        part, rate = mechanism._parts[slot], mechanism._chances[slot]
         try:
             if number:
                 made = self._number(column, part, rate)

@@ -74,9 +74,10 @@ def test_the_first_line_says_what_is_best_and_by_how_much() -> None:
     assert recommend("label", epsilon=1.0, categories=2).answer == "GRR: mean 0.2689 in 1 bit, as WarnerRR"
     far = recommend("frequency", epsilon=1.0, categories=1000, bits=20, criterion="worst")
     assert "in 11 bits; " in far.answer
-    assert "times as much has the next, GRR" in far.answer
+    assert "the next, GRR, has " in far.answer
 
 
+@pytest.mark.slow
 def test_reports_above_four_kilobytes_are_only_given_where_they_are_asked_for() -> None:
     """OLH is as good as OUE for words; where nothing short is, what is long is named."""
     words = recommend("top", epsilon=6.0, size=10**6)
@@ -94,6 +95,7 @@ def test_reports_above_four_kilobytes_are_only_given_where_they_are_asked_for() 
     assert isinstance(recommend("frequency", epsilon=1.0, categories=10**8, bits=10**8).mechanism, bitldp.OUE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "given"),
     [
@@ -121,7 +123,7 @@ def test_a_winner_that_bits_exclude_is_named() -> None:
     assert best.would.mean == min(row.would.mean for row in advice.rows if row.would is not None)
     nothing = recommend("frequency", epsilon=1.0, categories=64, bits=2)
     assert nothing.answer.startswith("no mechanism fits; GRR: takes 6 bits, more than 2")
-    assert nothing.proof.startswith("no bound")
+    assert nothing.proof.startswith("no lower bound")
 
 
 def test_what_nobody_measured_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,6 +165,7 @@ def test_answers_of_yes_and_no_are_released_together() -> None:
     assert np.abs(means.value - 0.3).max() < 6.0 * math.sqrt(0.6 / 20_000)
 
 
+@pytest.mark.slow
 def test_the_answer_as_json() -> None:
     advice = recommend("frequency", epsilon=1.0, categories=10**6, bits=20)
     told = json.loads(json.dumps(advice.to_dict()))

@@ -10,8 +10,9 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp import recommend
+from bitldp.ordered.ranges import typical_ends
 from bitldp.recommend.bounds import Bound, bound, least_false, least_indicator, least_of_table
-from bitldp.recommend.measure import least_letters
+from bitldp.recommend.measure import least_letters, measured, table_spread
 from bitldp.recommend.question import Question, asked
 
 EPSILONS = [0.25, 1.0, 3.0, 6.0]
@@ -69,6 +70,7 @@ def test_no_law_of_a_record_is_below(k: int, d: int, epsilon: float) -> None:
         assert mean_variance(drawn_law(rng, len(records), epsilon), functions) >= least * (1.0 - 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.25, 1.0, 4.0, 8.0, 12.0])
 def test_what_reaches_its_bound(epsilon: float) -> None:
     """Subset selection, randomized response of a label, and the caps of small records."""
@@ -93,6 +95,27 @@ def test_no_law_of_a_label_is_below() -> None:
             assert 1.0 - best / 4.0 >= least_false(4, epsilon) - 1e-12
 
 
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("size", [3, 6, 15])
+def test_no_law_of_ranges_is_below(size: int, epsilon: float) -> None:
+    """With a design's own dual, which the design reaches, and with eigenvalues alone."""
+    rng = np.random.default_rng(6)
+    asked_ = question("range", epsilon, size=size)
+    bounds = [bound("range", asked_)]
+    if size < 13:
+        design = bitldp.WorkloadDesign("ranges", categories=size, epsilon=epsilon)
+        bounds.append(bound("range", asked_, [design]))
+        reached = measured("range", design)[0]
+        assert bounds[-1] is not None
+        assert bounds[-1].value <= reached * (1.0 + 1e-9)
+        assert reached <= bounds[-1].value * (1.0 + 1e-5)
+    for _ in range(10):
+        spread = table_spread(drawn_law(rng, size, epsilon), *typical_ends(size)).mean()
+        for each in bounds:
+            assert each is not None
+            assert spread >= each.value * (1.0 - 1e-9)
+
+
 def test_the_words_of_a_bound() -> None:
     least = Bound(2.0, "every law", "over all", "here")
     assert least.within(2.0) == "proven within 0.001 % of every law"
@@ -102,6 +125,7 @@ def test_the_words_of_a_bound() -> None:
     assert "says nothing" in Bound(0.0, "every law", "", "").within(1.0)
 
 
+@pytest.mark.slow
 def test_where_a_bound_is_known() -> None:
     known = recommend("frequency", epsilon=2.0, categories=1000)
     assert known.bound is not None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import bitldp
 import pytest
 from bitldp.recommend.measure import influence
@@ -33,6 +35,27 @@ def test_another_mechanism_is_best_where_liars_are_what_counts() -> None:
     assert isinstance(advice.mechanism, bitldp.SUE)
     most = {row.name: row.influence for row in advice.rows if row.mechanism is not None}
     assert min(most, key=lambda name: most[name]) == "SUE"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("task", "given", "honest", "lied_to"),
+    [
+        ("mean", {"epsilon": 4.0}, bitldp.PiecewiseSub, bitldp.Duchi),
+        ("frequency", {"epsilon": 4.0, "categories": 64}, bitldp.GRR, bitldp.SUE),
+        ("top", {"epsilon": 6.0, "size": 5000}, bitldp.BlockDesign, bitldp.SUE),
+    ],
+)
+def test_liars_change_the_first_row_of_every_task(
+    task: Any, given: dict[str, Any], honest: type, lied_to: type
+) -> None:
+    """What decodes to less far is better by more than what it costs in variance."""
+    first = bitldp.recommend(task, **given).rows[0]
+    second = bitldp.recommend(task, **given, liars=0.01).rows[0]
+    assert type(first.mechanism) is honest
+    assert type(second.mechanism) is lied_to
+    assert first.mechanism is not None
+    assert second.influence <= first.mechanism.influence(0.01)
 
 
 def test_a_range_of_an_oracle_is_a_set_of_categories() -> None:

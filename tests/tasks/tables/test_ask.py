@@ -15,9 +15,10 @@ pytest.importorskip("pyarrow", reason='needs pip install "bitldp[tables]"')
 
 import pyarrow as pa
 import pyarrow.parquet
+from bitldp.estimate.ratio import Ratio, fieller
 from bitldp.tables import Column, PlanError, ReleasedTable, TableAnswer, TablePlan
 from bitldp.tables.joint import Joint
-from bitldp.tables.reading import Reading
+from bitldp.tables.reading import Of, Reading
 from support.plans import columns_of_every_mechanism, table_for
 
 EVERY = columns_of_every_mechanism()
@@ -28,7 +29,7 @@ CITIES = ["Paris", "Rome", "Oslo"]
 
 def released(plan: TablePlan, table: pa.Table, seed: int) -> pa.Table:
     """Release reproducibly: each codec by hand, with a seed; kept columns as they are."""
-    made = {}
+    made: dict[str, Any] = {}
     for codec, own in zip(plan.codecs, np.random.SeedSequence(seed).spawn(len(plan.codecs)), strict=True):
         reports = codec.randomize(codec.encode(table, 1), rng=own)
         made |= dict(codec.written(reports, table.schema.field(codec.columns[0]).type))
@@ -99,7 +100,7 @@ def test_readings_are_the_estimates_of_their_mechanism(name: str) -> None:
     reports = released(own, table, 5)
     looked = 0
     for row in own.aggregate().update(reports).estimate().to_pylist()[:4]:
-        kind = "number" if row["what"] == "mean" else "category"
+        kind: Of = "number" if row["what"] == "mean" else "category"
         codec = next(each for each in own.codecs if row["column"] in each.columns)
         if row["estimate"] is None:
             with pytest.raises(PlanError, match="a plan"):
@@ -245,6 +246,47 @@ def test_least_squares_and_correlation(asked: ReleasedTable, people: pa.Table) -
     assert np.isnan(few.stderr).all()
 
 
+def test_errors_of_a_fit_are_those_of_the_records_where_reports_are_nearly_exact() -> None:
+    """At a budget of 40 a column the errors are those of a sandwich (White, Econometrica 48, 1980)."""
+    table = workers(4_000)
+    own = TablePlan(
+        [
+            Column(bitldp.Piecewise(epsilon=40.0, interval=(0.0, 80.0)), "hours"),
+            Column(bitldp.GRR(3, epsilon=40.0), "city", categories=CITIES),
+        ]
+    )
+    answer = ReleasedTable(own, released(own, table, 1)).regress("hours", "city")
+    x = np.stack([np.ones(4_000), *(where(table, city=c) for c in CITIES[1:])], axis=1)
+    y = table["hours"].to_numpy()
+    inverse = np.linalg.inv(x.T @ x)
+    rest = y - x @ (inverse @ x.T @ y)
+    sandwich = inverse @ (x.T * rest**2) @ x @ inverse
+    assert answer.stderr == pytest.approx(np.sqrt(sandwich.diagonal()), rel=0.01)
+
+
+def test_limits_of_a_ratio_are_those_of_fieller() -> None:
+    """Of 10^9 records nothing is added for what a sample may lack."""
+    n, top, bottom, variances = 10**9, 3.0, 2.0, (5.0, 1.5, 2.0)
+    column = np.ones(1)
+    law = Ratio(
+        *(top * column, bottom * column, np.array(variances)[:, None], np.array([n]), (-9.0, 9.0)),
+        *(np.array([[-4.0], [4.0], [-4.0], [4.0], [1.0], [1.0]]), np.zeros((3, 1))),
+    )
+    made = fieller(top, bottom, (variances[0] / n, variances[1] / n, variances[2] / n), 0.025)
+    assert made is not None
+    value, stderr, low, high = made
+    assert law.stderr[0] == pytest.approx(stderr)
+    ends = law.limits(np.array([value]), law.stderr, 0.025)
+    assert ends[0][0] - value == pytest.approx(low - value, rel=1e-3)
+    assert ends[1][0] - value == pytest.approx(high - value, rel=1e-3)
+
+
+def test_errors_of_ratios_are_in_their_covariance(asked: ReleasedTable) -> None:
+    answer = asked.mean("hours", by="city")
+    assert answer.covariance is not None
+    assert np.sqrt(answer.covariance.diagonal()) == pytest.approx(answer.stderr)
+
+
 def test_numbers_with_gaps(people: pa.Table) -> None:
     """N = 10,000: the mean of those who answered, by a released category."""
     missing = np.random.default_rng(2).random(ROWS) < 0.3
@@ -263,7 +305,7 @@ def test_numbers_with_gaps(people: pa.Table) -> None:
 def test_a_record_answers_with_other_columns_and_not_within() -> None:
     """N = 10,000, a record of two categories of which one is drawn, and a number released by itself."""
     table = workers()
-    record = bitldp.CategoricalRecord([3, 2], epsilon=4.0, spend="sample")
+    record = bitldp.CategoricalRecord([3, 2], epsilon=4.0, spend="sample", k=1)
     own = TablePlan(
         [
             Column(record, ["city", "color"], categories=[CITIES, ["red", "green"]]),
@@ -273,6 +315,7 @@ def test_a_record_answers_with_other_columns_and_not_within() -> None:
     asked = ReleasedTable(own, released(own, table, 5))
     hours = table["hours"].to_numpy()
     near(asked.mean("hours", by="city"), [hours[where(table, city=c)].mean() for c in CITIES])
+    near(asked.total("hours", by="city"), [hours[where(table, city=c)].sum() for c in CITIES])
     with pytest.raises(PlanError, match="a mechanism for each column"):
         asked.table("city", "color")
     split = TablePlan([Column(bitldp.CategoricalRecord([3, 2], epsilon=8.0, spend="split"), *_both())])
@@ -370,7 +413,7 @@ def test_counted_and_summed_terms_agree() -> None:
     table, codes = rng.normal(size=(4, 3)), rng.integers(0, 4, (2, 500))
 
     def reading(listed: bool) -> Reading:
-        given = {"table": table, "codes": lambda x: x} if listed else {}
+        given: dict[str, Any] = {"table": table, "codes": lambda x: x} if listed else {}
         return Reading("x", ("a", "b", "c"), lambda x: table[x], np.zeros((2, 3)), (0.0, 1.0), 0.0, **given)
 
     terms = [((0, i), (1, j)) for i in range(3) for j in range(3)] + [(), ((1, 2),)]
@@ -451,3 +494,26 @@ def test_intervals_hold_the_truth_at_every_size(rows: int) -> None:
             held["share"].append(row["low"] <= truth <= row["high"])
     for kind, each in held.items():
         assert np.mean(each) >= 0.93 - 3.7 * math.sqrt(0.05 * 0.95 / len(each)), (kind, np.mean(each))
+
+
+@pytest.mark.parametrize("epsilon", [2.0, 6.0])  # two of three attributes are drawn, and all
+def test_a_joint_report_tells_its_columns_one_by_one(epsilon):
+    """Shares of 20,000 records within 5 standard errors; two columns of one report are refused."""
+    rng, n = np.random.default_rng(3), 20_000
+    lists = [["x", "y"], ["p", "q", "r"], ["u", "v"]]
+    columns = {}
+    for name, own in zip("abc", lists, strict=True):
+        columns[name] = np.array(own)[rng.integers(0, len(own), n)]
+    table = pa.table(columns)
+    mechanism = bitldp.RecordCap([2, 3, 2], epsilon=epsilon)
+    assert (mechanism.k is None) == (epsilon == 6.0)
+    plan = TablePlan([Column(mechanism, ["a", "b", "c"], categories=lists)])
+    asked = ReleasedTable(plan, released(plan, table, 5))
+    for name, values in zip("abc", lists, strict=True):
+        answer = asked.share(name).table.to_pydict()
+        truth = [np.mean(np.array(table[name]) == value) for value in values]
+        assert np.all(np.abs(np.array(answer["estimate"]) - truth) < 5.0 * np.array(answer["stderr"]))
+    with pytest.raises(PlanError, match=r"does not tell them together here \(its own estimate_table does\)"):
+        asked.table("a", "b")
+    with pytest.raises(PlanError, match="does not tell them together"):
+        asked.share("a", by="b")

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("pyarrow", reason='needs pip install "bitldp[tables]"')
 
 import pyarrow as pa
-from bitldp.tables import PlanError, TableQuestion, draft_plan, questions_of
+from bitldp.tables import PlanError, PlannedQuestion, draft_plan, questions_of
 
 SCHEMA = pa.schema(
     [
@@ -74,9 +74,9 @@ def test_what_is_public_is_asked_for_all_at_once():
 def test_questions_are_read():
     asked = questions_of('mean(height) by sex, city ;share( "sex" ); table(sex,city, smoker)')
     assert asked == (
-        TableQuestion("mean", ("height", "sex", "city")),
-        TableQuestion("share", ("sex",)),
-        TableQuestion("table", ("sex", "city", "smoker")),
+        PlannedQuestion("mean", ("height", "sex", "city")),
+        PlannedQuestion("share", ("sex",)),
+        PlannedQuestion("table", ("sex", "city", "smoker")),
     )
     assert str(asked[0]) == "mean(height) by sex, city"
     for wrong in ("median(height)", "mean()", "table(sex)", "mean(height", "table(sex, city) by smoker"):

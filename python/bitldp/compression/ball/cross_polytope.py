@@ -103,8 +103,8 @@ class CrossPolytope(RotatedMeans):
     B times that of one rotation of all coordinates. Cohorts are not offered then.
 
     Memory: randomizing and decoding take about 8 D and 4 D bytes for each thread, which works on a record of
-    its own, besides the records: 280 and 140 MB at 2**24 coordinates and above. The sums of an estimate take 16 d
-    bytes, and a few times as much while they are put together.
+    its own, besides the records: 280 and 140 MB at 2**24 coordinates and above. The sums of an estimate take
+    16 d bytes, and a few times as much while they are put together.
 
     Rotation i is drawn from the keystream of the seed's key, nonce i. `randomize` draws a number i for each
     record by a key of its own, which is no part of the channel's randomness, and a report carries it (32
@@ -168,7 +168,7 @@ class CrossPolytope(RotatedMeans):
         k = best_top(dimensions, each)
         channel = signed_top(dimensions, k, each)
         exact = composed(channel.epsilon, count)
-        self._set(k=k, _count=count, _ends=(-self.radius, self.radius), _spread=None)
+        self._set(k=k, _count=count, _blocks=rotation.blocks, _ends=(-self.radius, self.radius), _spread=None)
         release = RotatedRelease(
             channel,
             exact,

@@ -48,6 +48,7 @@ class RotatedMeans(Means):
     _release: RotatedRelease
     _moments: tuple[float, float]  # m and t, the means of a reported coordinate and its square
     _count: int  # reports of a record
+    _blocks = 1  # of coordinates, of which a report is about one
 
     @property
     def channel(self) -> Select:
@@ -99,7 +100,7 @@ class RotatedMeans(Means):
             If the reports are uninformative (epsilon 0).
         """
         self._check_informative()
-        scale = self.codec.blocks * self.radius / self._moments[0]
+        scale = self._blocks * self.radius / self._moments[0]
         return np.array([-scale, scale])
 
     def _check_informative(self) -> None:
@@ -350,7 +351,7 @@ class RotatedMeans(Means):
         """Return E[z^2]/R^2 of a letter z along the record, and in any direction across it."""
         self._check_informative()
         mean, square = self._moments
-        scale = self.codec.blocks / mean**2  # B^2, for one report in B
+        scale = self._blocks / mean**2  # B^2, for one report in B
         return square * scale, (1.0 - square) / (self.codec.dimensions - 1) * scale
 
     def _reach(self, total: bool = False) -> tuple[Reach]:

@@ -51,6 +51,14 @@ impl<F: Part> Kernel for Largest<'_, F> {
     }
 }
 
+/// A coordinate times `scale`, 0 where its size is below that of the bits `least`.
+#[inline(always)]
+fn scaled<F: Part>(x: F, scale: f64, least: u64) -> f64 {
+    let x = x.wide();
+    let kept = if size(x) >= least { x.to_bits() } else { 0 };
+    f64::from_bits(kept) * scale
+}
+
 /// The kernel that scales coordinates and sums their squares.
 struct Scaled<'a, F> {
     x: &'a [F],
@@ -66,22 +74,17 @@ impl<F: Part> Kernel for Scaled<'_, F> {
     fn run<V: Vector>(self, _: V) -> f64 {
         let Scaled { x, scale, least, out } = self;
         let mut sums = [0.0; LANES];
-        let scaled = |x: &F| {
-            let x = x.wide();
-            let kept = if size(x) >= least { x.to_bits() } else { 0 };
-            f64::from_bits(kept) * scale
-        };
         let (runs, rest) = x.as_chunks::<LANES>();
         let (outs, last) = out[..x.len()].as_chunks_mut::<LANES>();
         for (run, out) in runs.iter().zip(outs) {
             for ((x, out), sum) in run.iter().zip(out).zip(&mut sums) {
-                let x = scaled(x);
+                let x = scaled(*x, scale, least);
                 *out = x as f32;
                 *sum += x * x;
             }
         }
         for ((x, out), sum) in rest.iter().zip(last).zip(&mut sums) {
-            let x = scaled(x);
+            let x = scaled(*x, scale, least);
             *out = x as f32;
             *sum += x * x;
         }
@@ -104,15 +107,10 @@ impl<F: Part> Kernel for Squares<'_, F> {
     fn run<V: Vector>(self, _: V) -> f64 {
         let Squares { x, scale, least } = self;
         let mut sums = [0.0; LANES];
-        let scaled = |x: &F| {
-            let x = x.wide();
-            let kept = if size(x) >= least { x.to_bits() } else { 0 };
-            f64::from_bits(kept) * scale
-        };
         let (runs, rest) = x.as_chunks::<LANES>();
         for run in runs.iter().map(|run| &run[..]).chain([rest]) {
             for (x, sum) in run.iter().zip(&mut sums) {
-                let x = scaled(x);
+                let x = scaled(*x, scale, least);
                 *sum += x * x;
             }
         }
