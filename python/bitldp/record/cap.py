@@ -44,13 +44,13 @@ def each_of(least: int, most: int, name: str, value: Any) -> int | tuple[int, ..
     return tuple(checks.integer(f"{name}[{index}]", each, least, most) for index, each in enumerate(value))
 
 
-def spread_out(name: str, value: int | tuple[int, ...] | None, count: int) -> tuple[int | None, ...]:
+def spread_out(name: str, value: int | Sequence[int] | None, count: int) -> tuple[int | None, ...]:
     """Return one number for each attribute."""
-    if not isinstance(value, tuple):
+    if value is None or isinstance(value, int):
         return (value,) * count
     if len(value) != count:
         raise ValueError(f"{name}: one number, or one for each of {count} attributes, got {len(value)}")
-    return value
+    return tuple(value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -250,9 +250,9 @@ class MixedCap(NumbersAndCategories):
             secrets = [key if isinstance(key, bytes) else os.urandom(_KEY) for key in call.keys[:2]]
             blocks = []
             for index, start in enumerate(range(0, max(1, records), CHUNK)):
-                keys = [keystream(secret, call.first_chunk + index, _KEY) for secret in secrets]
+                dither, key = (keystream(secret, call.first_chunk + index, _KEY) for secret in secrets)
                 rows = slice(start, start + CHUNK)
-                blocks.append(self._words(numbers[rows], categories[rows], *keys, call.threads))
+                blocks.append(self._words(numbers[rows], categories[rows], dither, key, call.threads))
             words = np.concatenate(blocks)
         arrays, begin = [], 0
         for columns, bits in self._report_parts:
