@@ -143,7 +143,7 @@ class RecordCap(OnlyCategories):
     >>> estimates = mechanism.estimate_frequencies(reports)
     >>> [round(float(each.value[truth]), 1) for each, truth in zip(estimates, x[0])]
     [1.0, 1.0, 1.0]
-    >>> mechanism.estimate_table(reports, (0, 2)).value.round(1)[0].tolist()
+    >>> (mechanism.estimate_table(reports, (0, 2)).value[0].round(1) + 0.0).tolist()
     [0.0, 1.0, 0.0, 0.0]
     """
 
