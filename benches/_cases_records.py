@@ -22,7 +22,7 @@ def cases() -> list[Case]:
     """Return the cases of vectors, with inputs and outputs allocated and touched."""
     rng = np.random.default_rng(SEED + 4)
     joint = (_joint(rng, 3, 1 << 18), _joint(rng, 16, 1 << 16))
-    return [*_selections(rng), _cube(rng), _sampled(rng), *joint, _categories(rng)]
+    return [*_selections(rng), _cube(rng), _sampled(rng), *joint, _categories(rng), _both(rng)]
 
 
 def _selections(rng: np.random.Generator) -> list[Case]:
@@ -154,6 +154,37 @@ def _joint(rng: np.random.Generator, features: int, records: int) -> Case:
         read=x.nbytes,
         written=sum(part.nbytes for part in written) if isinstance(written, tuple) else written.nbytes,
         batch=k == features,  # coordinates are drawn on one thread
+    )
+
+
+def _both(rng: np.random.Generator) -> Case:
+    """Return numbers and categories by one channel: all of a record is near, or anything."""
+    sizes, features, records = (3, 5), 2, 1 << 16
+    mechanism = bitldp.MixedCap(sizes, features=features, epsilon=SIGN_EPSILON, levels=12, reach=2, subset=1,
+                                hits=len(sizes))  # fmt: skip
+    share, levels, cells = mechanism.channel.high / _ONE, 12, 16
+    x = rng.uniform(-1.0, 1.0, (records, features)).astype(np.float32)
+    y = np.stack([rng.integers(0, size, records) for size in sizes], axis=1)
+
+    def plain(numbers: Array, categories: Array) -> tuple[Array, ...]:
+        steps = (numbers + 1.0) * ((levels - 1) / 2.0)
+        points = np.minimum((steps + rng.random(steps.shape, dtype=np.float32)).astype(np.int64), levels - 1)
+        inside = rng.random((len(numbers), 1)) < share
+        near = points + rng.integers(0, 5, points.shape)
+        codes = np.where(inside, near, rng.integers(0, cells, points.shape))
+        anything = np.stack([rng.integers(0, size, len(numbers)) for size in sizes], axis=1)
+        answers = np.where(inside, categories, anything)
+        return codes.astype(np.uint8), *(answers[:, [each]].astype(np.uint8) for each in range(len(sizes)))
+
+    return Case(
+        "MixedCap, 2 numbers and 2 attributes",
+        ours=lambda threads: mechanism.randomize(x, y, threads=threads),
+        reference=lambda: plain(x, y),
+        tuned=None,
+        check=lambda: _checks.both(mechanism, x, y, plain),
+        keystream=(9 * features + 8 * len(sizes) + 8) * records,
+        read=x.nbytes + y.nbytes,
+        written=sum(part.nbytes for part in mechanism.randomize(x, y)),
     )
 
 

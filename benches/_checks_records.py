@@ -112,3 +112,27 @@ def joint(mechanism: bitldp.JointWindow, x: Array, plain: Callable[[Array], Any]
     for name, reports in {"ours": mechanism.randomize(corner, rng=3), "reference": plain(corner)}.items():
         inside = float(np.mean(law.split(reports)[0] == 0))
         near(f"{name}, reports near the record", inside, float(law.blocks[0].table[0, 0, 0]), len(x))
+
+
+def both(
+    mechanism: bitldp.MixedCap, x: Array, y: Array, plain: Callable[[Array, Array], tuple[Array, ...]]
+) -> None:
+    """Check estimates of means and frequencies, and how often a report is near records at an end."""
+    whole, again = (mechanism.randomize(x, y, rng=1, threads=threads) for threads in (1, 2))
+    same = all(np.array_equal(one, other) for one, other in zip(whole, again, strict=True))
+    require(same, "the reports depend on the number of threads")
+    for name, reports in {"ours": whole, "reference": plain(x, y)}.items():
+        means = mechanism.estimate_mean(reports)
+        off = np.abs(means.value - x.mean(axis=0)) / means.stderr
+        require(float(off.max()) < SIGMAS, f"{name}: biased letters")
+        for attribute, shares in enumerate(mechanism.estimate_frequencies(reports)):
+            truth = np.bincount(y[:, attribute], minlength=len(shares.value)) / len(y)
+            off = np.abs(shares.value - truth) / shares.stderr
+            require(float(off.max()) < SIGMAS, f"{name}: biased shares of {attribute}")
+    law = mechanism.extremes()
+    assert law is not None
+    corner, first = np.full_like(x, mechanism.interval[0]), np.zeros_like(y)
+    chance = float(law.blocks[0].table[0, 0, 0])
+    drawn = {"ours": mechanism.randomize(corner, first, rng=3), "reference": plain(corner, first)}
+    for name, reports in drawn.items():
+        near(f"{name}, reports near the record", float(np.mean(law.split(reports)[0] == 0)), chance, len(x))

@@ -108,7 +108,7 @@ _NAMES = {
     "record.key_value": ("KeyValueEstimates",),
     "record": (
         *("CategoricalRecord", "HypercubePrivUnit", "ItemSet", "JointWindow", "KeyValue"),
-        *("MixedRecord", "RecordCap", "SampledSigns"),
+        *("MixedCap", "MixedRecord", "RecordCap", "SampledSigns"),
     ),
     "release.rotated": ("RotatedReports",),
     "selection": ("EXP", "PE", "PS", "FedSel", "TwoStage"),

@@ -94,6 +94,7 @@ from bitldp.record import HypercubePrivUnit as HypercubePrivUnit
 from bitldp.record import ItemSet as ItemSet
 from bitldp.record import JointWindow as JointWindow
 from bitldp.record import KeyValue as KeyValue
+from bitldp.record import MixedCap as MixedCap
 from bitldp.record import MixedRecord as MixedRecord
 from bitldp.record import RecordCap as RecordCap
 from bitldp.record import SampledSigns as SampledSigns

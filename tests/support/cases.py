@@ -228,6 +228,12 @@ ORDERED = [
 # Of numbers and categories: records of two arrays, and estimates of both.
 MIXED = [
     Case(
+        "MixedCap",
+        lambda: bitldp.MixedCap((4, 4, 5), features=2, epsilon=5.0, subset=(1, 1, 2), hits=2),
+        lambda rng, n: (rng.normal(0.0, 1.0, (n, 2)), rng.integers(0, 4, (n, 3))),
+        _CODES,
+    ),
+    Case(
         "MixedRecord",
         lambda: bitldp.MixedRecord(
             (4, 4), features=5, epsilon=6.0, spend="split", number="Duchi", oracle="GRR"

@@ -92,6 +92,14 @@ class SteepCap(bitldp.RecordCap):
         return bitldp.RecordCap(**steep).randomize(x, **options)
 
 
+class SteepMixedCap(bitldp.MixedCap):
+    """Reports near a record are more likely than was said."""
+
+    def randomize(self, x, y, **options):
+        steep = {**self.parameters, "epsilon": 1.5 * self.epsilon}
+        return bitldp.MixedCap(**steep).randomize(x, y, **options)
+
+
 class LastSignUnprotected(bitldp.SampledSigns):
     """The lowest bit of the symbol is the true sign."""
 

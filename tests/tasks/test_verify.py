@@ -609,6 +609,13 @@ OTHER_PLANS = {
             categories=[["Paris", "Rome", "Oslo"], ["a", "b"]],
         ),
     ],
+    "caps of both": [
+        Column(
+            bitldp.MixedCap([3, 2], features=1, epsilon=4.0, interval=(0.0, 250.0)),
+            ["height", "city", "survey"],
+            categories=[["Paris", "Rome", "Oslo"], ["a", "b"]],
+        ),
+    ],
     "records": [
         Column(
             bitldp.CategoricalRecord([3, 2], epsilon=2.0, oracle=("GRR", "OUE"), k=1),

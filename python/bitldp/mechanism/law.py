@@ -205,7 +205,7 @@ def of_rows(
 def of_neighbourhoods(
     inputs: Sequence[Any],
     names: Sequence[str],
-    sizes: tuple[int, int, int],
+    sizes: tuple[int | Fraction, int | Fraction, int | Fraction],
     high: int,
     read: Callable[..., Any],
 ) -> Experiment:
@@ -215,8 +215,8 @@ def of_neighbourhoods(
     ----------
     inputs, names
         As of `Experiment`.
-    sizes : tuple of int
-        Reports near a record, near both records, and all.
+    sizes : tuple of int or Fraction
+        Reports near a record, near both records, and all; or their shares.
     high : int
         Chance of a report that is drawn near the record, over 2**64.
     read : callable

@@ -38,6 +38,7 @@ from bitldp.record.cap import RecordCap
 from bitldp.record.categorical import CategoricalRecord
 from bitldp.record.choice import ORACLES, oracle
 from bitldp.record.mixed import MixedRecord
+from bitldp.record.mixed_cap import MixedCap
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
 from bitldp.record.window import JointWindow, near_least
@@ -273,6 +274,12 @@ def _cap(s: Question) -> Mechanism:
     return RecordCap(s.sizes, epsilon=s.epsilon)
 
 
+def _mixed_cap(s: Question) -> Mechanism:
+    if not s.numbers:
+        raise ValueError("is for records of numbers and categories")
+    return MixedCap(s.sizes, features=s.numbers, epsilon=s.epsilon, interval=s.interval)
+
+
 def _yes_no(kind: Kind) -> Maker:
     """Return the maker of a release of yes and no as the numbers 1 and 0, all of a record together."""
 
@@ -354,6 +361,7 @@ REGISTRY: Mapping[str, tuple[tuple[str, Maker], ...]] = {
     ),
     "record": (
         ("RecordCap", _cap),
+        ("MixedCap", _mixed_cap),
         ("best oracle, sample", _attributes("sample")),
         ("best oracle, split", _attributes("split")),
         *((f"{name}, sample", _attributes("sample", name)) for name in ORACLES),

@@ -7,6 +7,7 @@ from bitldp.record.categorical import CategoricalRecord
 from bitldp.record.item_set import ItemSet
 from bitldp.record.key_value import KeyValue
 from bitldp.record.mixed import MixedRecord
+from bitldp.record.mixed_cap import MixedCap
 from bitldp.record.privunit import HypercubePrivUnit
 from bitldp.record.signs import SampledSigns
 from bitldp.record.window import JointWindow
@@ -17,6 +18,7 @@ __all__ = [
     "ItemSet",
     "JointWindow",
     "KeyValue",
+    "MixedCap",
     "MixedRecord",
     "RecordCap",
     "SampledSigns",

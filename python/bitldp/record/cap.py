@@ -29,7 +29,7 @@ from bitldp.release.base import Call, Source
 from bitldp.release.draws import distinct, words_by_record
 from bitldp.release.sampled import SampledReports
 
-__all__ = ["RecordCap"]
+__all__ = ["RecordCap", "each_of", "spread_out"]
 
 _MOST = 1 << 12  # attributes, and categories of one that are reported as a subset
 _LARGEST = 1 << 16  # categories of an attribute
@@ -37,20 +37,20 @@ _KEY = 32  # bytes
 _WHICH = ("of neither", "of the second", "of the first", "of both")
 
 
-def _each(least: int, most: int, name: str, value: Any) -> int | tuple[int, ...]:
+def each_of(least: int, most: int, name: str, value: Any) -> int | tuple[int, ...]:
     """Return a whole number, or one for each attribute."""
     if isinstance(value, (str, bytes)) or not np.iterable(value):
         return checks.integer(name, value, least, most)
     return tuple(checks.integer(f"{name}[{index}]", each, least, most) for index, each in enumerate(value))
 
 
-def _spread_out(name: str, value: int | tuple[int, ...] | None, count: int) -> tuple[int | None, ...]:
+def spread_out(name: str, value: int | Sequence[int] | None, count: int) -> tuple[int | None, ...]:
     """Return one number for each attribute."""
-    if not isinstance(value, tuple):
+    if value is None or isinstance(value, int):
         return (value,) * count
     if len(value) != count:
         raise ValueError(f"{name}: one number, or one for each of {count} attributes, got {len(value)}")
-    return value
+    return tuple(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,13 +153,13 @@ class RecordCap(OnlyCategories):
     m: Annotated[int | None, optional(whole(1, MOST_DRAWN))] = None
     subset: Annotated[
         int | Sequence[int] | None,
-        optional(partial(_each, 1, 1 << 20)),
+        optional(partial(each_of, 1, 1 << 20)),
         Option(form="N|N,N,...", read=read_sizes, short="Categories of each subset."),
     ] = None
     hits: Annotated[int | None, optional(whole(1, MOST_DRAWN))] = None
     weights: Annotated[
         int | Sequence[int] | None,
-        optional(partial(_each, 1, 1 << 20)),
+        optional(partial(each_of, 1, 1 << 20)),
         Option(form="N|N,N,...", read=read_sizes, short="Chance of each attribute, by comparison."),
     ] = None
 
@@ -181,7 +181,7 @@ class RecordCap(OnlyCategories):
             raise ValueError(
                 f"m: must be between 1 and {count}, as many as there are attributes, got {self.m}"
             )
-        subset, weights = (_spread_out(name, getattr(self, name), count) for name in ("subset", "weights"))
+        subset, weights = (spread_out(name, getattr(self, name), count) for name in ("subset", "weights"))
         for index, (own, k) in enumerate(zip(subset, categories, strict=True)):
             if own is not None and own >= k:
                 raise ValueError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -23,7 +23,19 @@ from bitldp._core import Cap
 from bitldp.channels.caps import least_common
 from bitldp.privacy import ONE, calibrated
 
-__all__ = ["MOST_DRAWN", "CapLaw", "Drawn", "Kind", "cap_law", "compositions", "few_enough", "refuse_many"]
+__all__ = [
+    "MOST_DRAWN",
+    "CapLaw",
+    "Drawn",
+    "Kind",
+    "cap_channel",
+    "cap_law",
+    "compositions",
+    "counted",
+    "few_enough",
+    "likely_hits",
+    "refuse_many",
+]
 
 MOST_DRAWN = 256
 """The most attributes of one report."""
@@ -128,7 +140,7 @@ def hit_counts(members: Sequence[tuple[int, int, int]]) -> list[int]:
 
 
 @lru_cache(maxsize=4096)
-def _likely(members: tuple[tuple[int, int, int], ...], hits: int) -> tuple[Fraction, ...]:
+def likely_hits(members: tuple[tuple[int, int, int], ...], hits: int) -> tuple[Fraction, ...]:
     """Return P(hits - u or more of the members hit) for u = 0, 1, ..., for uniform subsets."""
     counts = hit_counts(members)
     whole = sum(counts)
@@ -136,18 +148,25 @@ def _likely(members: tuple[tuple[int, int, int], ...], hits: int) -> tuple[Fract
 
 
 @lru_cache(maxsize=1024)
-def _channel(members: tuple[tuple[int, int, int], ...], hits: int, epsilon: float) -> Cap:
-    subsets = [(k, w) for k, w, count in members for _ in range(count)]
-    (share, *_) = _likely(members, hits)
-    part = float(share)
+def cap_channel(
+    windows: tuple[tuple[int, int], ...], subsets: tuple[tuple[int, int], ...], hits: int, epsilon: float
+) -> Cap:
+    """Return the channel of exact epsilon `epsilon` at most."""
+    (share, *_) = likely_hits(counted(subsets), hits)
+    part = float(share) * math.prod((2 * reach + 1) / (points + 2 * reach) for points, reach in windows)
 
     def build(target: float) -> Cap:
         # A = (e^eps - 1) t/((e^eps - 1) t + 1), by 1 - A, which keeps its digits, and a little less of it
         rare = _SPARE / (1.0 + math.expm1(min(target, _LARGE)) * part)
         high = 0 if target == 0.0 else ONE - min(ONE, max(1, math.ceil(rare * ONE)))
-        return Cap([], subsets, hits, high, target == 0.0)
+        return Cap(windows, subsets, hits, high, target == 0.0)
 
     return calibrated(build, epsilon, _exact)
+
+
+def counted(subsets: Iterable[tuple[int, int]]) -> tuple[tuple[int, int, int], ...]:
+    """Return the different subsets (k, w), and how often each is there."""
+    return tuple((k, w, count) for (k, w), count in Counter(subsets).items())
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,14 +251,14 @@ class CapLaw:
         for each, weight in self._with(whole):
             chances += weight
             share = self._share(each)
-            likely = _likely(self._others(each.counts, chosen), self.hits)
+            likely = likely_hits(self._others(each.counts, chosen), self.hits)
             signed = sum((-1) ** u * math.comb(order, u) * likely[order - u] for u in range(order + 1))
             total += weight * Fraction(each.channel.high, ONE) * signed / share
         return spread * total / chances if chances else Fraction(0)
 
     def _share(self, each: Drawn) -> Fraction:
         """Return t."""
-        return _likely(self._others(each.counts, ()), self.hits)[0]
+        return likely_hits(self._others(each.counts, ()), self.hits)[0]
 
     def patterns(self, chosen: tuple[int, ...]) -> NDArray[np.float64]:
         """Return P(which of given attributes are hits), shape (2, 2, ...), where all of them are drawn."""
@@ -252,7 +271,7 @@ class CapLaw:
             total = Fraction(0)
             for each, weight in self._with(chosen):
                 high = Fraction(each.channel.high, ONE)
-                likely = _likely(self._others(each.counts, chosen), self.hits)[sum(pattern)]
+                likely = likely_hits(self._others(each.counts, chosen), self.hits)[sum(pattern)]
                 total += weight * (high * likely / self._share(each) + 1 - high)
             result[pattern] = float(alone * total / whole)
         return result
@@ -301,9 +320,11 @@ def cap_law(kinds: tuple[Kind, ...], m: int, hits: int, epsilon: float) -> CapLa
     drawn = []
     for way, end, start in zip(ways, ends, [0, *ends], strict=False):
         if end > start:  # what is rarer than 2**-64 is never drawn
-            subsets: Counter[tuple[int, int]] = Counter()
-            for kind, count in zip(kinds, way, strict=True):
-                subsets[kind.categories, kind.size] += count
-            each = tuple((k, w, count) for (k, w), count in subsets.items() if count)
-            drawn.append(Drawn(way, end - start, _channel(each, hits, epsilon)))
+            subsets = Counter(
+                (kind.categories, kind.size)
+                for kind, count in zip(kinds, way, strict=True)
+                for _ in range(count)
+            )
+            channel = cap_channel((), tuple(subsets.elements()), hits, epsilon)
+            drawn.append(Drawn(way, end - start, channel))
     return CapLaw(kinds, hits, tuple(drawn))

@@ -14,7 +14,7 @@ from bitldp.record.cap_law import MOST_DRAWN, compositions, few_enough, refuse_m
 from bitldp.record.choice import SLACK
 from bitldp.release.sampled import index_bits
 
-__all__ = ["best_cap", "report_bits"]
+__all__ = ["Lists", "best_cap", "few_numbers", "report_bits", "subset_sizes"]
 
 _SURE = 0.98  # chance of being drawn up to which attributes are told apart by their deviation
 _ROUNDS = 5
@@ -68,7 +68,7 @@ def report_bits(categories: Sequence[int], sizes: Sequence[int], members: Sequen
     return m * (index_bits(count) + max(forms))
 
 
-def _numbers(most: int) -> list[int]:
+def few_numbers(most: int) -> list[int]:
     """Return numbers from 1 to `most`: all of the first ones, then every tenth part more."""
     result = list(range(1, min(most, 24) + 1))
     while result[-1] < most:
@@ -111,12 +111,14 @@ def best_cap(
         return Choice(m or 1, hits or 1, sizes or (1,) * len(categories), even)
     if m:
         refuse_many(members, m)
-    drawn = [m] if m else [each for each in _numbers(min(count, MOST_DRAWN)) if few_enough(members, each)]
+    drawn = [m] if m else [each for each in few_numbers(min(count, MOST_DRAWN)) if few_enough(members, each)]
 
     def evaluated(m: int, sizes: tuple[int, ...]) -> _Candidates:
-        return _evaluated(_Lists(categories, sizes, members, m, epsilon), weights, tables)
+        return _evaluated(Lists(categories, sizes, members, m, epsilon), weights, tables)
 
-    tried = [evaluated(each, own) for each in drawn for own in ([sizes] if sizes else _sizes(categories))]
+    tried = [
+        evaluated(each, own) for each in drawn for own in ([sizes] if sizes else subset_sizes(categories))
+    ]
     if not sizes and len(categories) > 1:
         tried += _refined(evaluated, categories, min(tried, key=lambda one: one.costs.min()))
     costs = np.concatenate([_held(each.costs, hits) for each in tried])
@@ -148,11 +150,11 @@ def _whole(odds: NDArray[np.float64]) -> tuple[int, ...]:
     return tuple((whole // np.gcd.reduce(whole)).tolist())
 
 
-def _sizes(categories: Sequence[int]) -> list[tuple[int, ...]]:
+def subset_sizes(categories: Sequence[int]) -> list[tuple[int, ...]]:
     """Return the sizes of subsets to compare: about as large a share of the categories everywhere."""
     most = max(categories)
     if len(categories) == 1:
-        return [(size,) for size in _numbers(max(1, most // 2))]
+        return [(size,) for size in few_numbers(max(1, most // 2))]
     shares = np.geomspace(0.5 / most, 0.5, _SHARES)
     rounded = np.clip(np.rint(np.outer(shares, categories)), 1, np.maximum(1, np.array(categories) // 2))
     return list(dict.fromkeys(tuple(each) for each in rounded.astype(int).tolist()))
@@ -174,7 +176,7 @@ def _refined(
     return result
 
 
-class _Lists:
+class Lists:
     """Lists of subsets of m drawn attributes, by hits from which they are likely and by what is drawn.
 
     Attributes
@@ -183,6 +185,8 @@ class _Lists:
         How many attributes are drawn of each kind.
     sets : ndarray of float64, shape (ways,)
         ln of how many sets of attributes each is.
+    likely : ndarray of float64, shape (hits, ways)
+        t, the share of lists that are likely; NaN where floats do not know it well enough.
     level : ndarray of float64, shape (hits, ways)
         A/t.
     """
@@ -216,6 +220,7 @@ class _Lists:
         likely = np.cumsum(tails[:, ::-1], axis=1)[:, ::-1][:, 1:].T  # P(H >= 1), ...
         likely = np.where(likely > _RARE, likely, np.nan) if self.kinds > 1 else likely
         # A/t = (e^eps - 1)/(1 + (e^eps - 1) t)
+        self.likely = likely
         self.level = np.nan_to_num(1.0 / (1.0 / math.expm1(min(epsilon, _LARGE)) + likely))
         logs = np.array([math.lgamma(each + 1.0) for each in range(max(members) + 1)])
         chosen = self.ways.astype(np.intp)
@@ -250,7 +255,7 @@ class _Lists:
         return chances / chances.sum(axis=1, keepdims=True)
 
 
-def _evaluated(lists: _Lists, weights: Sequence[int] | None, tables: bool) -> _Candidates:
+def _evaluated(lists: Lists, weights: Sequence[int] | None, tables: bool) -> _Candidates:
     """Return the mean variances of candidates of all numbers of hits.
 
     The indicator of a category, less 1/k, is decoded as (1[in the subset] - r)/(pi g) where the attribute is
@@ -287,7 +292,7 @@ def _evaluated(lists: _Lists, weights: Sequence[int] | None, tables: bool) -> _C
     return _Candidates(m, lists.sizes, tried.min(axis=0), odds, lists.bits)
 
 
-def _of_tables(lists: _Lists, gains: NDArray[np.float64], odds: NDArray[np.float64]) -> NDArray[np.float64]:
+def _of_tables(lists: Lists, gains: NDArray[np.float64], odds: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the mean variance of the cells of all tables of two attributes, by hits.
 
     Over uniform records the parts of a letter (`bitldp.record.cap_table.TableLaw`) are uncorrelated: with

@@ -25,92 +25,22 @@ from bitldp.release.base import called
 from bitldp.release.keyed import Ids, keyed_randomness
 from bitldp.release.sampled import checked_floats
 
-__all__ = ["MixedRecord"]
+__all__ = ["MixedRecord", "NumbersAndCategories"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class MixedRecord(LabelledAttributes):
-    """Records of numbers and categories under one budget: sampled attributes, or all of them.
+class NumbersAndCategories(LabelledAttributes):
+    """Base of the records of numbers and categories: inputs, estimates of both, their variances.
 
-    Parameters
-    ----------
-    features : int
-        Numbers of a record, 1 or more; its first attributes.
-    attributes : sequence
-        Categories of each further attribute, 2 or more; at least one attribute. How many, or their labels, as
-        of `CategoricalRecord`.
-    epsilon : float
-        Exact epsilon of a record, finite, zero or more.
-    spend : {"sample", "split"}
-        "sample": a public coin, drawn without looking at the record, picks `k` of all attributes, each of
-        which is released with epsilon/k. "split": every attribute is released with its even share.
-    k : int, optional
-        Attributes of a record that are sampled, with "sample". None: the number with the least mean variance
-        of numbers and indicators. Holds the number afterwards.
-    number : str
-        What answers for a number: "best", or the name of a class such as "Duchi" and "Piecewise". "best"
-        compares all of `bitldp.record.choice.NUMBERS` by their mean variance; among those within 2 % of the
-        least, it takes the one of the fewest bits. Holds the name afterwards.
-    oracle : str or sequence of str
-        What answers for a category, as of `CategoricalRecord`.
-    interval, clip
-        As of `Duchi`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For a parameter out of its range; the message names it.
-
-    Notes
-    -----
-    Neighbouring records differ in any way. Epsilon, reports and the sampling are those of
-    `CategoricalRecord`, with the numbers as the first attributes: an index below `features` is a number's.
-
-    Source: Wang et al., "Collecting and analyzing multidimensional data with local differential privacy",
-    ICDE 2019, Section IV-C.
-
-    Examples
-    --------
-    >>> import numpy as np, bitldp
-    >>> mechanism = bitldp.MixedRecord([3, 4], features=2, epsilon=2.0)
-    >>> x, y = np.tile([0.5, -0.25], (100_000, 1)), np.tile([2, 0], (100_000, 1))
-    >>> reports = mechanism.randomize(x, y, rng=1)
-    >>> means = mechanism.estimate_mean(reports)
-    >>> bool(abs(means.value - [0.5, -0.25]).max() < 5 * means.stderr.max())
-    True
-    >>> first, second = mechanism.estimate_frequencies(reports)
-    >>> first.value.shape, second.value.shape
-    ((3,), (4,))
+    Not a dataclass: a subclass has the parameters `features`, `interval` and `clip`.
     """
 
-    features: Features = field(kw_only=True)
-    attributes: Annotated[CategoryAttributes, FieldId("sizes")]
-    _: KW_ONLY
-    epsilon: Budget
-    spend: Spend = "sample"
-    k: int | None = None
-    number: Annotated[
-        str,
-        one_of("best", *NUMBERS),
-        Option(read=str, form="best|" + "|".join(NUMBERS), short="What answers for a number."),
-    ] = "best"
-    oracle: Oracles = "best"
-    interval: Interval = (-1.0, 1.0)
-    clip: Flag = True
+    features: int
+    interval: tuple[float, float]
+    clip: bool
 
     _sized_by: ClassVar[str | None] = "features"
     _usual_size: ClassVar[int] = 2
     _no_mean: ClassVar[str] = "only its numbers have one"
-
-    def _build(self) -> None:
-        self._name()
-        one, *parts = self._spend(self.features + len(self._sizes))
-        names = tuple(type(part).__name__ for part in parts[self.features - 1 :])
-        self._set(number=type(one).__name__, oracle=names)
-
-    def _of(self, epsilon: float) -> list[Any]:
-        one = number_mechanism(self.number, epsilon, self.interval, self.clip)
-        return [one] * self.features + chosen(self.oracle, self._sizes, epsilon)
 
     def _mean_of(self, parts: Sequence[Any], scale: float) -> float:
         number = parts[0]._check_spread().scaled(scale).mean()
@@ -316,3 +246,84 @@ class MixedRecord(LabelledAttributes):
         """
         result = [indicators_worst(part, size, self._scale) for part, size in self._categorical()]
         return max(self._spread.worst(), *result)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MixedRecord(NumbersAndCategories):
+    """Records of numbers and categories under one budget: sampled attributes, or all of them.
+
+    Parameters
+    ----------
+    features : int
+        Numbers of a record, 1 or more; its first attributes.
+    attributes : sequence
+        Categories of each further attribute, 2 or more; at least one attribute. How many, or their labels, as
+        of `CategoricalRecord`.
+    epsilon : float
+        Exact epsilon of a record, finite, zero or more.
+    spend : {"sample", "split"}
+        "sample": a public coin, drawn without looking at the record, picks `k` of all attributes, each of
+        which is released with epsilon/k. "split": every attribute is released with its even share.
+    k : int, optional
+        Attributes of a record that are sampled, with "sample". None: the number with the least mean variance
+        of numbers and indicators. Holds the number afterwards.
+    number : str
+        What answers for a number: "best", or the name of a class such as "Duchi" and "Piecewise". "best"
+        compares all of `bitldp.record.choice.NUMBERS` by their mean variance; among those within 2 % of the
+        least, it takes the one of the fewest bits. Holds the name afterwards.
+    oracle : str or sequence of str
+        What answers for a category, as of `CategoricalRecord`.
+    interval, clip
+        As of `Duchi`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range; the message names it.
+
+    Notes
+    -----
+    Neighbouring records differ in any way. Epsilon, reports and the sampling are those of
+    `CategoricalRecord`, with the numbers as the first attributes: an index below `features` is a number's.
+
+    Source: Wang et al., "Collecting and analyzing multidimensional data with local differential privacy",
+    ICDE 2019, Section IV-C.
+
+    Examples
+    --------
+    >>> import numpy as np, bitldp
+    >>> mechanism = bitldp.MixedRecord([3, 4], features=2, epsilon=2.0)
+    >>> x, y = np.tile([0.5, -0.25], (100_000, 1)), np.tile([2, 0], (100_000, 1))
+    >>> reports = mechanism.randomize(x, y, rng=1)
+    >>> means = mechanism.estimate_mean(reports)
+    >>> bool(abs(means.value - [0.5, -0.25]).max() < 5 * means.stderr.max())
+    True
+    >>> first, second = mechanism.estimate_frequencies(reports)
+    >>> first.value.shape, second.value.shape
+    ((3,), (4,))
+    """
+
+    features: Features = field(kw_only=True)
+    attributes: Annotated[CategoryAttributes, FieldId("sizes")]
+    _: KW_ONLY
+    epsilon: Budget
+    spend: Spend = "sample"
+    k: int | None = None
+    number: Annotated[
+        str,
+        one_of("best", *NUMBERS),
+        Option(read=str, form="best|" + "|".join(NUMBERS), short="What answers for a number."),
+    ] = "best"
+    oracle: Oracles = "best"
+    interval: Interval = (-1.0, 1.0)
+    clip: Flag = True
+
+    def _build(self) -> None:
+        self._name()
+        one, *parts = self._spend(self.features + len(self._sizes))
+        names = tuple(type(part).__name__ for part in parts[self.features - 1 :])
+        self._set(number=type(one).__name__, oracle=names)
+
+    def _of(self, epsilon: float) -> list[Any]:
+        one = number_mechanism(self.number, epsilon, self.interval, self.clip)
+        return [one] * self.features + chosen(self.oracle, self._sizes, epsilon)

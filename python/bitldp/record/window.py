@@ -26,9 +26,11 @@ from bitldp.release.base import Call, Direct, Release, equidistant
 from bitldp.release.base import Interval as Ends
 from bitldp.release.sampled import SampledReports, index_bits
 
-__all__ = ["JointWindow", "near_least"]
+__all__ = ["MOST_CELLS", "JointWindow", "grids", "mean_moment", "near_least", "window_release"]
 
-_CELLS = 1 << 16  # the most of a number: a code is two bytes
+MOST_CELLS = 1 << 16
+"""The most cells of a number: a code is two bytes."""
+
 _MOST = 256  # numbers of a report
 _SMALL = 64  # cells; of grids up to these the search looks at every one
 
@@ -135,8 +137,8 @@ class JointWindow(Means):
         return None if given is None else checks.integer(name, given, least, most)
 
     def _held_grid(self) -> tuple[int | None, int | None]:
-        levels = self._held("levels", 2, _CELLS)
-        return levels, self._held("reach", 0, (_CELLS - (levels or 2)) // 2)
+        levels = self._held("levels", 2, MOST_CELLS)
+        return levels, self._held("reach", 0, (MOST_CELLS - (levels or 2)) // 2)
 
     @property
     def channel(self) -> Cap:
@@ -241,7 +243,7 @@ def _best(
     if epsilon == 0.0:
         return k or 1, levels or 2, reach or 0
     counts = np.arange(1, min(features, _MOST) + 1) if k is None else np.array([k])
-    points, near = _grids(levels, reach)
+    points, near = grids(levels, reach)
     if k is None:
         small = points + 2 * near <= max(_SMALL, int((points + 2 * near).min()))
         hopeful = _variances(features, epsilon, worst, counts, points[small], near[small]).min(axis=1)
@@ -260,9 +262,9 @@ def near_least(features: int, epsilon: float, worst: bool, slack: float) -> tupl
 
 
 @lru_cache(maxsize=64)
-def _grids(levels: int | None, reach: int | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def grids(levels: int | None, reach: int | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return levels and reach of the grids that are compared, as float64 of one shape."""
-    ratios = np.unique(np.geomspace(1, _CELLS, 700).astype(np.int64))
+    ratios = np.unique(np.geomspace(1, MOST_CELLS, 700).astype(np.int64))
     if levels is not None and reach is not None:
         points, near = np.array([levels]), np.array([reach])
     elif levels is not None:
@@ -274,12 +276,12 @@ def _grids(levels: int | None, reach: int | None) -> tuple[NDArray[np.float64], 
     else:
         small = np.mgrid[2 : _SMALL + 1, : _SMALL // 2].reshape(2, -1)
         small = small[:, small[0] + 2 * small[1] <= _SMALL]
-        cells = (1 << np.arange(_SMALL.bit_length(), _CELLS.bit_length()))[:, None] - np.arange(2)[
+        cells = (1 << np.arange(_SMALL.bit_length(), MOST_CELLS.bit_length()))[:, None] - np.arange(2)[
             :, None, None
         ]
         large = np.broadcast_arrays(cells - 2 * ratios, ratios)
         points, near = np.concatenate([small, np.reshape(large, (2, -1))], axis=1)
-    fit = (points >= 2) & (points + 2 * near <= _CELLS)
+    fit = (points >= 2) & (points + 2 * near <= MOST_CELLS)
     return readonly(points[fit].astype(np.float64)), readonly(near[fit].astype(np.float64))
 
 
@@ -298,14 +300,46 @@ def _variances(
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         inside, outside = 1.0 / (1.0 + np.exp(-odds)), 1.0 / (1.0 + np.exp(odds))
         slope = features / (k * inside)  # of the second moment over x^2, where x is a point
-        rest = slope * (near * (near + 1.0) / 3.0 + outside / inside * (np.square(cells) - 1.0) / 12.0)
-        if worst:
-            # The second moment is linear between the last two points, and the variance a parabola there.
-            x = np.clip(slope * (half - 0.5), np.maximum(half - 1.0, 0.0), half)
-            moment = slope * (np.square(half) + (x - half) * (2.0 * half - 1.0)) + rest - np.square(x)
-        else:
-            moment = slope * (np.square(half) / 3.0 + 1.0 / 6.0) + rest - np.square(half) / 3.0
+        beside = outside / inside
+        if not worst:
+            return mean_moment(slope, beside, points, near)
+        rest = slope * _beyond(beside, points, near)
+        # The second moment is linear between the last two points, and the variance a parabola there.
+        x = np.clip(slope * (half - 0.5), np.maximum(half - 1.0, 0.0), half)
+        moment = slope * (np.square(half) + (x - half) * (2.0 * half - 1.0)) + rest - np.square(x)
         found: NDArray[np.float64] = moment / np.square(half)
+    return np.where(np.isfinite(found), found, np.inf)
+
+
+def _beyond(
+    beside: NDArray[np.float64], points: NDArray[np.float64], near: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return E[y^2 | x]/A - x^2, where `beside` is (1 - A)/A; see `window_release`."""
+    cells = points + 2.0 * near
+    return np.asarray(near * (near + 1.0) / 3.0 + beside * (np.square(cells) - 1.0) / 12.0)
+
+
+def mean_moment(
+    slope: NDArray[np.float64],
+    beside: NDArray[np.float64],
+    points: NDArray[np.float64],
+    near: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the mean variance of a number that is uniform on [-1, 1]; infinite where there is none.
+
+    Parameters
+    ----------
+    slope : ndarray of float64
+        1/A, over the chance that the number is drawn.
+    beside : ndarray of float64
+        (1 - A)/A.
+    points, near : ndarray of float64
+        Levels and reach.
+    """
+    square = np.square((points - 1.0) / 2.0)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        moment = slope * (square / 3.0 + 1.0 / 6.0 + _beyond(beside, points, near)) - square / 3.0
+        found = moment / square
     return np.where(np.isfinite(found), found, np.inf)
 
 
@@ -373,7 +407,12 @@ def joint_cap(k: int, levels: int, reach: int, epsilon: float) -> Cap:
 
 @lru_cache(maxsize=64)
 def joint_release(k: int, levels: int, reach: int, epsilon: float, interval: Ends) -> JointRelease:
-    """Return the release of k numbers of an interval.
+    """Return the release of k numbers of an interval; see `window_release`."""
+    return window_release(joint_cap(k, levels, reach, epsilon), interval)
+
+
+def window_release(channel: Cap, interval: Ends) -> JointRelease:
+    """Return the release of numbers of an interval by a channel of like windows.
 
     Counted in steps from the middle, a cell is uniform on the 2 b + 1 about the point x with probability A,
     and otherwise on all L, whose mean is 0 and whose second moment is (L^2 - 1)/12. So its mean is A x, and
@@ -384,7 +423,8 @@ def joint_release(k: int, levels: int, reach: int, epsilon: float, interval: End
     ValueError
         If the interval is so narrow for its distance from 0 that doubles blur the steps of the grid.
     """
-    channel, cells = joint_cap(k, levels, reach, epsilon), levels + 2 * reach
+    levels, reach = channel.windows[0]
+    cells = levels + 2 * reach
     low, high = interval
     step = (high - low) / (levels - 1)
     if math.ulp(max(abs(low), abs(high))) * _RESOLUTION > step:

@@ -39,7 +39,7 @@ BITS = ("OUE", "RAPPOR", "SUE", "SubsetSelection")  # a report is a bit for each
 HASHES = ("LOLOHA", "OLH")  # a report is a function and a value
 CODES = ("BlockDesign", "HadamardResponse", *HASHES, *WORDS)  # reports that are no category and no number
 _ATTRIBUTES = ("CategoricalRecord", "MixedRecord")  # each by a mechanism of its own
-RECORDS = (*_ATTRIBUTES, "RecordCap")
+RECORDS = (*_ATTRIBUTES, "MixedCap", "RecordCap")
 SIZES = ("categories", "classes", "candidates", "size")
 
 _COARSE = Decimal(2) ** -52  # of a chance: doubles near 1 stand no closer
@@ -286,6 +286,22 @@ def _record_cap(p: Parameters) -> _Wanted:
         _is(law, "cap", windows=[], hits=p["hits"])
         drawn = Counter((whole(k), whole(w)) for k, w in law["subsets"])
         must(drawn.total() == p["m"] and drawn <= members, "its law is of other attributes than are drawn")
+        return _is_near(law, epsilon)
+
+    return [(1, check)]
+
+
+def _mixed_cap(p: Parameters) -> _Wanted:
+    """Return the law of numbers and attributes that are near a record all at once, or anywhere."""
+    epsilon = p["epsilon"]
+    subsets = [[k, w] for k, w in zip(numbers_of(p["attributes"]), p["subset"], strict=True)]
+    windows = [[p["levels"], p["reach"]]] * p["features"]
+
+    def check(law: Mapping[str, Any]) -> bool:
+        if _muted(law, epsilon):
+            return True
+        pairs = {name: [list(each) for each in law[name]] for name in ("windows", "subsets")}
+        _is({**law, **pairs}, "cap", windows=windows, subsets=subsets, hits=p["hits"])
         return _is_near(law, epsilon)
 
     return [(1, check)]
@@ -625,6 +641,7 @@ _MECHANISMS: dict[str, Callable[[Parameters], _Wanted]] = {
     "MetricMVU": _each(_metric),
     "MetricPoints": _metric_points,
     "MinimaxVariance": _each(lambda p, epsilon: _table(p["grid_points"], None, epsilon)),
+    "MixedCap": _mixed_cap,
     "MixedRecord": _attributes,
     "OLH": _once(
         lambda p, epsilon: _window(

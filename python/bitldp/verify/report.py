@@ -471,7 +471,7 @@ def _released(entry: Mapping[str, Any]) -> list[str]:
         return [f"{first}_{part}" for part in ("a", "b", "value")]
     if kind == "BlockDesign" and p["public"]:
         raise Unproven("a report of two parts has no columns that are known here")
-    if kind == "RecordCap":
+    if kind in ("MixedCap", "RecordCap"):
         return _of_cap(p, first)
     if kind in RECORDS:
         return _of_record(entry)
@@ -509,11 +509,11 @@ def _of_record(entry: Mapping[str, Any]) -> list[str]:
 
 
 def _of_cap(p: Mapping[str, Any], first: str) -> list[str]:
-    """Return the columns of a record's report: the attributes that were drawn, and their subsets."""
+    """Return the columns of a record's report: the attributes that were drawn, numbers, and subsets."""
     sizes = parameters.numbers_of(p["attributes"])
     widths = [1 if w == 1 else k for k, w in zip(sizes, p["subset"], strict=True)]
-    if p["m"] == len(sizes):
-        return [f"{first}_code{i}" for i in range(sum(widths))]
+    if p.get("m", len(sizes)) == len(sizes):
+        return [f"{first}_code{i}" for i in range(p.get("features", 0) + sum(widths))]
     longest = max((k - 1).bit_length() if w == 1 else k for k, w in zip(sizes, p["subset"], strict=True))
     codes = p["m"] * (1 if max(widths) == 1 else longest)
     drawn = [f"{first}_attribute{i}" for i in range(p["m"])]

@@ -32,6 +32,7 @@ REFUSED = {  # no linear estimate
 OF_GROUPS = [
     "CategoricalRecord",
     "CategoricalRecord-split",
+    "MixedCap",
     "MixedRecord",
     "RecordCap",
     "RecordCap-all",

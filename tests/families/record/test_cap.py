@@ -13,7 +13,7 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp.privacy import ONE
-from bitldp.record.cap_search import _evaluated, _Lists, best_cap
+from bitldp.record.cap_search import Lists, _evaluated, best_cap
 from bitldp.record.cap_table import TableAccumulator
 from bitldp.release.sampled import SampledReports
 
@@ -461,7 +461,7 @@ def test_the_search_knows_the_variance_of_tables(sizes: list[int], subset: tuple
     categories, own = zip(*kinds, strict=True)
     records = np.array(list(itertools.product(*map(range, sizes))))
     for m in (2, 3):
-        costs = _evaluated(_Lists(categories, own, members, m, 2.0), (1,) * len(kinds), True).costs
+        costs = _evaluated(Lists(categories, own, members, m, 2.0), (1,) * len(kinds), True).costs
         for hits in range(1, m + 1):
             mechanism = bitldp.RecordCap(sizes, epsilon=2.0, m=m, hits=hits, subset=subset, weights=1)
             pairs = list(itertools.combinations(range(3), 2))

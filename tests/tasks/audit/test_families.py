@@ -57,6 +57,7 @@ CAUGHT = {
     "SteepPolytope": (faults.SteepPolytope, (50,), {"epsilon": 2.0}, 20_000, None),
     "SteepCodebook": (faults.SteepCodebook, (5,), {"epsilon": 2.0}, 20_000, None),
     "SteepCap": (faults.SteepCap, ((2, 4, 3),), {"epsilon": 3.0, "m": 2}, 20_000, None),
+    "SteepMixedCap": (faults.SteepMixedCap, ((2, 3),), {"epsilon": 3.0, "features": 2}, 20_000, None),
     "SteepExponential": (faults.SteepExponential, (8,), {"epsilon": 2.0}, 20_000, None),
 }
 
