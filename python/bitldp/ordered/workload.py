@@ -223,7 +223,7 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
         return self._release.randomize(x, call)
 
     @cached_property
-    def _indicators(self) -> Floats:
+    def _category_letters(self) -> Floats:
         """Letters of least variance of the categories' indicators by report, shape (reports, categories).
 
         Where not all frequencies can be estimated, their part that can be.
@@ -238,7 +238,7 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
 
     def _blocks(self, rows: Floats) -> Iterator[tuple[Floats, Floats]]:
         """Yield questions and their letters, shape (reports, questions), some at a time; refuse others."""
-        indicators, law = self._indicators, self.probabilities()
+        indicators, law = self._category_letters, self.probabilities()
         step = max(1, _BLOCK // max(len(indicators), self._size))
         for start in range(0, len(rows), step):
             block = np.asarray(rows[start : start + step], np.float64)
@@ -307,8 +307,16 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
 
     def accumulator(self) -> WorkloadAccumulator:
         """Return an empty accumulator of the counts; see `Mechanism.accumulator`."""
-        self._indicators  # noqa: B018  # refuses epsilon 0
+        self._category_letters  # noqa: B018  # refuses epsilon 0
         return WorkloadAccumulator(self, (self._cells,), self._count, (1.0, 0.0))
+
+    def _indicators(self, reports: Any) -> Floats:
+        letters = [each for _, each in self._blocks(np.eye(self._size))]
+        return np.concatenate(letters, axis=1)[checks.codes("reports", reports, self._cells)]
+
+    def _indicator_variances(self) -> Floats:
+        """Return the variance of the indicator of each category (column) for each input (row)."""
+        return np.concatenate([*self._variances(np.eye(self._size))], axis=1)
 
     def variance(self, x: ArrayLike) -> Floats:
         """Return the variance of one report's letter of every answer, by the random bits, in closed form.
@@ -329,18 +337,18 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
             If no unbiased decode exists (epsilon 0), or for a category out of range.
         """
         codes = checks.codes("x", x, self._size)
-        return np.concatenate([each[codes] for each in self._variances()], axis=-1)
+        return np.concatenate([each[codes] for each in self._variances(self.questions)], axis=-1)
 
-    def _variances(self) -> Iterator[Floats]:
+    def _variances(self, questions: Floats) -> Iterator[Floats]:
         """Yield the variance of each answer's letter (column) for each category (row), in blocks."""
         law = self.probabilities()
-        for block, letters in self._blocks(self.questions):
+        for block, letters in self._blocks(questions):
             yield np.maximum(law @ np.square(letters) - np.square(block.T), 0.0)
 
     @cached_property
     def _spread(self) -> tuple[float, float]:
         """Mean and largest variance over answers and uniform inputs."""
-        sums = [(float(each.sum()), float(each.max())) for each in self._variances()]
+        sums = [(float(each.sum()), float(each.max())) for each in self._variances(self.questions)]
         total, most = zip(*sums, strict=True)
         return sum(total) / (self._size * len(self.questions)), max(most)
 
@@ -381,7 +389,7 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
             ((_, indicators),) = self._blocks(np.eye(self._size))
             return (Reach(indicators, total=1),)
         except ValueError:
-            self._indicators  # noqa: B018  # refuses epsilon 0
+            self._category_letters  # noqa: B018  # refuses epsilon 0
         letters = np.concatenate([letters for _, letters in self._blocks(self.questions)], axis=1)
         return (Reach(letters, ends=(float(self.questions.min()), float(self.questions.max()))),)
 

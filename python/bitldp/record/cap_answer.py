@@ -67,7 +67,8 @@ class CapAnswer(Supported):
 
     def _indicators(self, reports: Any) -> NDArray[np.float64]:
         p, q = self.chances
-        result: NDArray[np.float64] = (self._support(reports, np.arange(self._size)) - q) / (p - q)
+        inside = self._support(reports, np.arange(self._size)).astype(np.float64)
+        result: NDArray[np.float64] = (inside - q) / (p - q)
         return result
 
     def _count(

@@ -145,7 +145,8 @@ def indicators(column: str, labels: tuple[Any, ...], mechanism: Any, rate: float
     size = len(labels)
     if size > _MOST:
         raise PlanError(f"column {column!r}: has {size:,} categories; {_MOST:,} are told apart in a question")
-    variance = mechanism.variance(np.arange(size))
+    of_answers = hasattr(mechanism, "_indicator_variances")  # its `variance` is that of other questions
+    variance = mechanism._indicator_variances() if of_answers else mechanism.variance(np.arange(size))
     own = variance.diagonal() + 1.0
     others = variance.copy()
     np.fill_diagonal(others, np.inf)
