@@ -19,7 +19,8 @@ _NODES = 6001
 _REACH = 4.2  # of the double-exponential rule: beyond, the nodes are the ends
 _DEEP = 45.0  # logarithms below the peak, where the integrand is nothing
 _TERMS = 500  # of a continued fraction, at most
-_FEWEST, _MOST = 16, 4096  # directions that are chosen from, powers of two
+_FEWEST, _MOST = 16, 1 << 16  # directions that are chosen from, powers of two
+_COORDINATES = 1 << 21  # of all directions of a codebook: more are asked for, not chosen
 _NEAR = 1.019  # times the variance of infinitely many directions: what fewer may cost
 
 
@@ -183,12 +184,17 @@ def _spread(mean: float) -> float:
 
 @lru_cache(maxsize=256)
 def best_directions(features: int, epsilon: float) -> int:
-    """Return the least power of two of directions, 16 to 4096, within 1.9 % of the limit's variance."""
+    """Return the least power of two of directions within 1.9 % of the limit's variance.
+
+    It is 16 or more, and at most the largest power of two up to 2**16 whose codebook has 2**21 coordinates:
+    a report draws them all.
+    """
     if epsilon == 0.0:
         return _FEWEST
     odds, count = math.expm1(min(epsilon, 700.0)), _FEWEST
+    limit = min(_MOST, _COORDINATES // features)
     most = _NEAR * least_spread(features, epsilon)
-    while count < _MOST:
+    while 2 * count <= limit:
         mean = _mean(features, count, best_nearest(features, count, epsilon), odds)
         if _spread(mean) <= most:
             break

@@ -22,7 +22,7 @@ from bitldp.release.rotated import RotatedRelease, signed_top
 __all__ = ["DirectedRelease", "Directions", "RandomCodebook"]
 
 _MOST = 127
-_MOST_DIRECTIONS = 1 << 14
+_MOST_DIRECTIONS = 1 << 16
 _MOST_SEED = (1 << 63) - 1
 
 
@@ -38,8 +38,9 @@ class RandomCodebook(RotatedMeans):
     epsilon, radius, clip
         As of `CrossPolytope`.
     directions : int, optional
-        Directions of a codebook, n, 2 to 16,384. None: the least power of two whose variance is within
-        1.9 % of that of infinitely many, 16 to 4096. Holds the number afterwards.
+        Directions of a codebook, n, 2 to 65,536. None: the least power of two, 16 or more, whose variance is
+        within 1.9 % of that of infinitely many, as long as n d is at most 2**21. That suffices up to epsilon
+        12, and 13 for up to 32 features; fewer are faster. Holds the number afterwards.
     public_seed : int
         Of the codebooks, 0 or more. It is public: the server needs it, and no privacy rests on it.
 
@@ -61,6 +62,9 @@ class RandomCodebook(RotatedMeans):
     projections, and k makes m largest. Over codebooks and random bits its mean is x, exactly, and the sum of
     its variances over the coordinates R^2/m^2 - |x|^2. The more directions, the nearer that is to PrivUnit,
     whose cap of the sphere they fill; PrivUnit is continuous, and so has no exact epsilon in floating point.
+
+    A report draws n d normal numbers, from 8 n d bytes of keystream; a decoded one, those of one direction,
+    and the keystream up to it.
 
     Codebook i is drawn from the keystream of the seed's key, nonce i. `randomize` draws a number i for each
     record by a key of its own, and a report carries its 32 bits; with `first` both sides imply it, and
@@ -183,7 +187,8 @@ class RandomCodebook(RotatedMeans):
 
 
 _WORD = 8  # bytes of a random number
-_BLOCK = 1 << 20  # coordinates of directions, or projections, at once
+_BLOCK = 1 << 20  # coordinates of letters, or projections, at once
+_DRAWN = 1 << 15  # coordinates of directions at once: their numbers stay in a cache
 
 
 class Directions:
@@ -224,13 +229,15 @@ class Directions:
         """Return the projections of vectors on the directions of codebooks, shape (n, count)."""
         row = self.dimensions * self._width
         result = np.empty((len(x), self.dimensions), np.float32)
-        step = max(1, _BLOCK // row)
+        step, size = max(1, _DRAWN // row), max(1, _DRAWN // self._width)
         for start in range(0, len(x), step):
             part = slice(start, start + step)
             stream = b"".join(keystream(self._key, int(each), _WORD * row) for each in numbers[part])
             words = np.frombuffer(stream, "<u8").reshape(-1, self.dimensions, self._width)
-            # not a matrix product, whose rounding may depend on how many vectors there are
-            result[part] = (self._units(words) * x[part, None, :]).sum(axis=2)
+            for first in range(0, self.dimensions, size):
+                some = slice(first, first + size)
+                # not a matrix product, whose rounding may depend on how many vectors there are
+                result[part, some] = (self._units(words[:, some]) * x[part, None, :]).sum(axis=2)
         return result
 
     def letters(
