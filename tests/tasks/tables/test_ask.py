@@ -372,7 +372,7 @@ def test_covariance_says_what_answers_share(asked: ReleasedTable) -> None:
     ratio = both.ratio(0, 1)
     assert ratio.interval[0][0] < ratio.value[0] < ratio.interval[1][0]
     assert ratio.value[0] == pytest.approx(both.value[0] / both.value[1])
-    with pytest.raises(PlanError, match="must be one"):
+    with pytest.raises(PlanError, match="exactly one must"):
         both.difference({}, 1)
 
 
