@@ -9,12 +9,14 @@ import subprocess
 import sys
 import warnings
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
+from fractions import Fraction
 
 import bitldp
 import numpy as np
 import pytest
 from bitldp import Cube, Duchi, HypercubePrivUnit, PrivacyClaimWarning, reference
 from bitldp._core import available_isas
+from bitldp.accounting import laws
 from bitldp.audit import audit
 from bitldp.release import cube as release
 from support import oracle
@@ -357,6 +359,24 @@ def test_thresholds_of_long_records_need_no_other_places(bits, epsilon, monkeypa
     everything = search(bits, epsilon)
     monkeypatch.setattr(release, "_WHOLE", 0)
     assert search(bits, epsilon) == everything
+
+
+@pytest.mark.parametrize("near", [2, 51, 60, 99])
+def test_accounts_of_long_records_round_against_the_release(near, monkeypatch):
+    """Rounded, the likely symbol is no less likely and the other no more, both by next to nothing."""
+    channel = Cube(100, near, near - 1, ONE - (ONE >> 9))
+    [exact] = [part.tables[0] for part in laws.parts(channel)]
+    monkeypatch.setattr(laws, "_LONG", 0)
+    (close, away), own = channel.sizes(), min(channel.sizes())
+    inside, outside = (
+        Fraction(own * channel.high, close * ONE),
+        Fraction(own * (ONE - channel.high), away * ONE),
+    )
+    assert 0 <= -laws._share(-own * channel.high, close) - inside <= inside / (1 << 900)
+    assert 0 <= outside - laws._share(own * (ONE - channel.high), away) <= outside / (1 << 900)
+    [rounded] = [part.tables[0] for part in laws.parts(channel)]
+    assert rounded.epsilon == exact.epsilon
+    np.testing.assert_allclose(rounded.rows, exact.rows, rtol=1e-15)
 
 
 def test_letters_need_the_leading_bits_of_sizes_alone():
