@@ -347,7 +347,7 @@ mod tests {
         with_width(r, low, high, 64)
     }
 
-    /// What `law` should hold, from the weights themselves.
+    /// True where a law holds what the weights themselves give.
     fn is_counted(law: &Restricted) -> bool {
         let walk = OutwardWalk::new(law.r, law.low, law.high);
         counted(walk, &law.total, law.width) == (law.cells.clone(), law.prefixes.clone())
