@@ -18,6 +18,7 @@ from bitldp.privacy import ONE, Guarantee
 __all__ = ["Overlap", "Tables", "overlap", "parts"]
 
 _ENTRIES = 1 << 18  # of a table of shifts that is made
+_LONG = 1 << 17  # bits of integers up to which chances are exact
 _LOOKED_AT = 2048  # candidates up to which the overlaps of all windows are counted
 
 
@@ -129,11 +130,20 @@ def _(release: Cube) -> list[Tables]:
         return [Tables((promised(release.epsilon, 0.0),), 1)]
     # As with windows: records whose likely sets have least in common are told apart best, opposite ones.
     near, far = release.sizes()
-    high, own = Fraction(release.high, ONE), min(near, far)
-    inside, outside = own * high / near, own * (1 - high) / far
+    high, own = release.high, min(near, far)
+    # The chance of the likely one rounded up, of the other down: they are told apart no worse.
+    inside, outside = -_share(-own * high, near), _share(own * (ONE - high), far)
     rest = 1 - inside - outside
     table = two_rows([inside, outside, rest], [outside, inside, rest])
     return [Tables((LossTable(table.rows, min(table.epsilon, release.epsilon)),), 1)]
+
+
+def _share(part: int, whole: int) -> Fraction:
+    """Return part/(2^64 whole): rounded down where the integers are so long that their gcd takes seconds."""
+    if whole.bit_length() <= _LONG:
+        return Fraction(part, whole * ONE)
+    bits = 1024 + max(0, whole.bit_length() - part.bit_length())
+    return Fraction((part << bits) // (whole * ONE), 1 << bits)
 
 
 @parts.register

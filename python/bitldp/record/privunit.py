@@ -23,7 +23,7 @@ class HypercubePrivUnit(Means):
     Parameters
     ----------
     features : int
-        Numbers of a record, r, 1 to 131,072.
+        Numbers of a record, r, 1 to 4,194,304.
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
     interval, clip

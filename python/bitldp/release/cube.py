@@ -18,8 +18,25 @@ from bitldp.letters.spread import Spread
 from bitldp.privacy import ONE, calibrated
 from bitldp.release.base import Call, Interval, Release, equidistant
 
-MOST = 1 << 17
+MOST = 1 << 22
 """The most features of a record: its sets are big integers of as many bits."""
+
+_WHOLE = 1 << 17
+"""Features up to which all thresholds are compared."""
+
+_LEADING = 1 << 10
+"""Bits that are kept of a factor: those behind them do not change a double."""
+
+
+def _quotient(above: tuple[int, ...], below: tuple[int, ...]) -> float:
+    """Return the quotient of two products of big integers, rounded once."""
+
+    def leading(factors: tuple[int, ...]) -> tuple[int, int]:
+        beyond = [max(0, factor.bit_length() - _LEADING) for factor in factors]
+        return math.prod(factor >> shift for factor, shift in zip(factors, beyond, strict=True)), sum(beyond)
+
+    (numerator, up), (denominator, down) = leading(above), leading(below)
+    return (numerator << max(0, up - down)) / (denominator << max(0, down - up))
 
 
 def scale_of(channel: Cube) -> float | None:
@@ -29,12 +46,15 @@ def scale_of(channel: Cube) -> float | None:
 
         m = (T e F - (2^64 - T) f N)/(2^64 N F),
 
-    a quotient of integers that is rounded once.
+    a quotient of integers that is rounded once. Where e = f, it leaves the difference.
     """
     high = channel.high
     (near, far), (inner, outer) = channel.sizes(), channel.edges()
+    if inner == outer:
+        mean = high * far - (ONE - high) * near
+        return None if mean <= 0 else _quotient((ONE, near, far), (mean, inner))
     mean = high * inner * far - (ONE - high) * outer * near
-    return None if mean <= 0 else ONE * near * far / mean
+    return None if mean <= 0 else _quotient((ONE, near, far), (mean,))
 
 
 @lru_cache(maxsize=16)
@@ -86,14 +106,30 @@ def best_threshold(bits: int, epsilon: float) -> int:
     With N strings from kappa agreements on, F below, and A = C(r - 1, kappa - 1), the mean is
     A (e^eps - 1)/(e^eps N + F). All kappa are compared in logarithms; the law itself is made of integers.
     """
-    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, bits + 1)))])  # ln a!
-    places = np.arange(bits + 1)
-    weights = logs[bits] - logs - logs[bits - places]  # ln C(r, a)
+    places, weights = _weights(bits, epsilon)
     near = np.logaddexp.accumulate(weights[::-1])[::-1][1:]  # from kappa on, for kappa = 1 .. r
     far = np.logaddexp.accumulate(weights)[:-1]
     edge = weights[1:] + np.log(places[1:] / bits)  # C(r - 1, kappa - 1) = C(r, kappa) kappa/r
     means = edge - np.logaddexp(near + epsilon, far)
-    return int(np.argmax(means)) + 1
+    return int(places[1 + np.argmax(means)])
+
+
+def _weights(bits: int, epsilon: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return numbers of agreements and the logarithms of how many strings have them, up to a constant.
+
+    At most e^(-2 d^2/r) of the strings agree in d places more than the half, or more. Where that is
+    e^-epsilon, the likely set of the best threshold begins, about. Standard deviations are sqrt(r)/2; 20 of
+    them beyond, nothing is left that a double would show.
+    """
+    if bits <= _WHOLE:
+        logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, bits + 1)))])  # ln a!
+        places = np.arange(bits + 1)
+        return places, logs[bits] - logs - logs[bits - places]
+    reach = math.ceil(math.sqrt(bits) * (math.sqrt(epsilon / 2.0) + 10.0))
+    low, high = max(0, bits // 2 - reach), min(bits, bits // 2 + reach)
+    places = np.arange(low, high + 1)
+    ratios = np.log((bits - places[:-1]) / places[1:])  # C(r, a + 1) = C(r, a) (r - a)/(a + 1)
+    return places, np.concatenate([[0.0], np.cumsum(ratios)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
-from math import comb
+from math import prod
 from typing import Any
 
 from .findings import Lie, Unproven, must
@@ -246,8 +246,43 @@ def sizes(law: Law) -> tuple[int, int, int]:
     """Return how many corners are near, how many are far, and how many are both."""
     bits, near, far = (whole(law[name]) for name in ("bits", "near", "far"))
     must(0 < near <= bits and near <= far + 1, "some corners are neither near nor far")
-    count = [comb(bits, i) for i in range(bits + 1)]
-    return sum(count[near:]), sum(count[: far + 1]), sum(count[near : far + 1])
+    must(far <= bits, "more bits are to agree than there are")
+    close, away = _agreeing(bits, near), (1 << bits) - _agreeing(bits, far + 1)
+    return close, away, close + away - (1 << bits)
+
+
+def _agreeing(bits: int, least: int) -> int:
+    """Return how many corners agree with a record in `least` bits or more."""
+    if least > bits:
+        return 0
+    if 2 * least <= bits:  # as many corners differ in so many bits as agree in them
+        return (1 << bits) - _agreeing(bits, bits - least + 1)
+    middle = (bits + 1) // 2
+    central = _binomial(bits, middle)
+    half = ((1 << bits) + (central if bits % 2 == 0 else 0)) // 2  # that agree in `middle` bits or more
+    inward = least - middle < bits - least
+    total, term = 0, central if inward else 1
+    for i in range(middle, least) if inward else range(bits - least + 1):
+        total += term
+        term = term * (bits - i) // (i + 1)
+    return half - total if inward else total
+
+
+def _binomial(n: int, k: int) -> int:
+    """Return C(n, k) from its prime powers: `math.comb` takes time quadratic in its bits."""
+    prime = bytearray([1]) * (n + 1)
+    factors = [1]
+    for p in range(2, n + 1):
+        if prime[p]:
+            prime[p * p :: p] = bytes(len(range(p * p, n + 1, p)))
+            power = p  # of p in C(n, k), by Kummer's theorem: one for each carry
+            while power <= n:
+                if k % power + (n - k) % power >= power:
+                    factors.append(p)
+                power *= p
+    while len(factors) > 1:
+        factors = [prod(factors[i : i + 2]) for i in range(0, len(factors), 2)]
+    return factors[0]
 
 
 def _cap(law: Law) -> Fraction:
@@ -322,8 +357,11 @@ def rows(law: Law) -> Iterator[tuple[float, list[Any]]]:
         bits, near, far = (whole(law[name]) for name in ("bits", "near", "far"))
         close, away, _ = sizes(law)
         inside, outside = Fraction(whole(law["high"]), close), Fraction(ONE - whole(law["high"]), away)
-        same = sum(comb(bits, i) * i * ((i >= near) * inside + (i <= far) * outside) for i in range(bits + 1))
-        kept = float(same / bits)
+        # A corner agrees in one bit of its own, and in one less of the others.
+        others = bits - 1
+        kept = float(
+            _agreeing(others, near - 1) * inside + ((1 << others) - _agreeing(others, far)) * outside
+        )
         yield from ((0.0, [kept, ONE - kept]), (1.0, [ONE - kept, kept]))
     elif kind == "cap":  # of one number
         points, reach = map(whole, law["windows"][0])

@@ -244,7 +244,7 @@ fn what_does_not_fit_leaves_the_output_and_refused_values_leave_zeros() {
     let half = Probability::HALF;
     for (bits, near, far, name) in [
         (0, 0, 0, "bits"),
-        ((1 << 17) + 1, 2, 1, "bits"),
+        ((1 << 22) + 1, 2, 1, "bits"),
         (5, 6, 5, "near"),
         (5, 3, 1, "far"),
         (5, 3, 4, "far"),

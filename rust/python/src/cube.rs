@@ -17,7 +17,7 @@ use crate::numbers::{Weight, Whole, count, large};
 /// Parameters
 /// ----------
 /// bits : int
-///     Places of a record, r, 1 to 131,072.
+///     Places of a record, r, 1 to 4,194,304.
 /// near : int
 ///     Least agreements of the likely set, 0 to r.
 /// far : int

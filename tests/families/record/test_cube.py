@@ -8,13 +8,17 @@ import pickle
 import subprocess
 import sys
 import warnings
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
+from fractions import Fraction
 
 import bitldp
 import numpy as np
 import pytest
 from bitldp import Cube, Duchi, HypercubePrivUnit, PrivacyClaimWarning, reference
 from bitldp._core import available_isas
+from bitldp.accounting import laws
 from bitldp.audit import audit
+from bitldp.release import cube as release
 from support import oracle
 
 ALPHA = 1e-6  # of each goodness-of-fit test; the seeds are fixed
@@ -293,6 +297,97 @@ def test_reference_samplers_follow_the_law():
     assert oracle.p_value(np.bincount(found, minlength=10), counts) > ALPHA
 
 
+def strings_from(bits, near):
+    """Return the share of strings of `bits` bits that agree in `near` places or more, to 100 digits."""
+    with localcontext(Context(prec=100, Emax=MAX_EMAX, Emin=MIN_EMIN)):
+        half = bits // 2
+        # C(2h, h)/4^h is the product of (2i - 1)/(2i).
+        term = Decimal(1)
+        for start in range(1, half + 1, 1024):
+            block = range(start, min(start + 1024, half + 1))
+            term *= Decimal(math.prod(2 * i - 1 for i in block)) / Decimal(math.prod(2 * i for i in block))
+        above = (1 + term) / 2
+        for a in range(half, near):
+            above -= term
+            term = term * (bits - a) / (a + 1)
+        return above
+
+
+@pytest.mark.slow
+def test_epsilon_of_long_records_by_decimals():
+    """Of 2^18 features: ln of p (1 - t)/((1 - p) t), t from decimals of 100 digits, and never below it."""
+    bits = 1 << 18
+    for epsilon in (0.5, 8.0):
+        channel = cube_of(HypercubePrivUnit(bits, epsilon=epsilon))
+        assert channel.bits == bits
+        with localcontext(Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)):
+            share, high = strings_from(bits, channel.near), Decimal(channel.high)
+            exact = ((1 - share) * high / (share * (ONE - high))).ln()
+            assert exact <= Decimal(channel.epsilon) <= exact * (1 + Decimal("1e-13"))
+        assert epsilon * (1 - 1e-9) <= channel.epsilon <= epsilon
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+def test_agreements_of_long_records():
+    """Chi-squared of agreements, n = 512 records of 2^20 features, 16 cells of equal mass, alpha = 1e-6."""
+    bits, n = 1 << 20, 512
+    mechanism = HypercubePrivUnit(bits, epsilon=2.0)
+    channel = cube_of(mechanism)
+    places = np.arange(bits // 2 - 8192, bits // 2 + 8193)
+    weights = np.cumsum(np.log(np.r_[1.0, (bits - places[:-1]) / places[1:]]))
+    mass = np.exp(weights - weights.max())
+    near = places >= channel.near
+    p = channel.high / ONE
+    law = np.where(near, p * mass / mass[near].sum(), (1 - p) * mass / mass[~near].sum())
+    cells = np.minimum((np.cumsum(law) * 16).astype(int), 15)
+    zeros = np.zeros((16, bits), np.uint8)
+    counts = np.zeros(16)
+    for start in range(0, n, 16):
+        reports = channel.randomize(zeros, None, None, bytes([9] * 32), "packed", None, None, start // 8)
+        agreements = bits - np.unpackbits(reports).reshape(16, -1).sum(axis=1, dtype=np.int64)
+        counts += np.bincount(cells[agreements - places[0]], minlength=16)
+    assert channel.chunk == 8
+    assert oracle.p_value(counts, np.bincount(cells, law, 16)) > ALPHA
+
+
+@pytest.mark.parametrize("bits", [1000, 9999])
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 16.0, 200.0])
+def test_thresholds_of_long_records_need_no_other_places(bits, epsilon, monkeypatch):
+    """Comparing those about the best one gives what comparing all gives."""
+    search = release.best_threshold.__wrapped__
+    everything = search(bits, epsilon)
+    monkeypatch.setattr(release, "_WHOLE", 0)
+    assert search(bits, epsilon) == everything
+
+
+@pytest.mark.parametrize("near", [2, 51, 60, 99])
+def test_accounts_of_long_records_round_against_the_release(near, monkeypatch):
+    """Rounded, the likely symbol is no less likely and the other no more, both by next to nothing."""
+    channel = Cube(100, near, near - 1, ONE - (ONE >> 9))
+    [exact] = [part.tables[0] for part in laws.parts(channel)]
+    monkeypatch.setattr(laws, "_LONG", 0)
+    (close, away), own = channel.sizes(), min(channel.sizes())
+    inside, outside = (
+        Fraction(own * channel.high, close * ONE),
+        Fraction(own * (ONE - channel.high), away * ONE),
+    )
+    assert 0 <= -laws._share(-own * channel.high, close) - inside <= inside / (1 << 900)
+    assert 0 <= outside - laws._share(own * (ONE - channel.high), away) <= outside / (1 << 900)
+    [rounded] = [part.tables[0] for part in laws.parts(channel)]
+    assert rounded.epsilon == exact.epsilon
+    np.testing.assert_allclose(rounded.rows, exact.rows, rtol=1e-15)
+
+
+def test_letters_need_the_leading_bits_of_sizes_alone():
+    """The quotient of whole integers and that of their leading bits are the same double, at 4,000 bits."""
+    channel = HypercubePrivUnit(4000, epsilon=3.0).channel
+    (near, far), (inner, outer) = channel.sizes(), channel.edges()
+    mean = channel.high * inner * far - (ONE - channel.high) * outer * near
+    assert inner == outer
+    assert release.scale_of(channel) == ONE * near * far / mean
+
+
 @pytest.mark.parametrize(
     ("build", "error", "text"),
     [
@@ -301,7 +396,7 @@ def test_reference_samplers_follow_the_law():
         (lambda: Cube(5, 6, 5, 1), ValueError, "near: 6"),
         (lambda: Cube(5, 3, 2, ONE + 1), ValueError, "high: "),
         (lambda: HypercubePrivUnit(0, epsilon=1.0), ValueError, "features: "),
-        (lambda: HypercubePrivUnit((1 << 17) + 1, epsilon=1.0), ValueError, "features: "),
+        (lambda: HypercubePrivUnit((1 << 22) + 1, epsilon=1.0), ValueError, "features: "),
         (lambda: HypercubePrivUnit(5, epsilon=-1.0), ValueError, "epsilon: "),
         (lambda: HypercubePrivUnit(5, epsilon=math.nan), ValueError, "epsilon: "),
         (lambda: HypercubePrivUnit(5, epsilon=1.0, threshold=0), ValueError, "threshold: "),

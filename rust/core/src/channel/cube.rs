@@ -8,7 +8,7 @@ use num_bigint::BigUint;
 use super::call::{Call, Channel};
 use super::chunks::{Chunks, heard};
 use super::keyed::{Keyed, KeyedCall, absorb, records};
-use crate::binomial::{Restricted, binomial};
+use crate::binomial::{Restricted, halves};
 use crate::codec::{Coordinate, Grid};
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
@@ -19,7 +19,7 @@ use crate::probability::{Probability, large_log_ratio};
 use crate::random::{Digest, Key};
 
 /// The longest record: about what is still prepared in a second.
-const MOST_BITS: u32 = 1 << 17;
+const MOST_BITS: u32 = 1 << 22;
 
 /// The channel of half-cubes and caps, on strings of `r` bits (signs).
 ///
@@ -43,13 +43,15 @@ struct Sets {
     far: u32,
     near_law: Restricted,
     far_law: Restricted,
+    /// `C(r, near)`.
+    at_near: BigUint,
 }
 
 impl Cube {
     /// Records of `bits` bits: with probability `high` at least `near` agreements, otherwise at most `far`.
     ///
     /// # Errors
-    /// `bits` outside 1 to 2^17, `near` above `bits`, or `far` neither `near` nor `near - 1`.
+    /// `bits` outside 1 to 2^22, `near` above `bits`, or `far` neither `near` nor `near - 1`.
     pub fn new(bits: u32, near: u32, far: u32, high: Probability) -> Result<Cube> {
         if !(1..=MOST_BITS).contains(&bits) {
             return Err(argument("bits", format!("{bits} is not allowed; 1 to {MOST_BITS} are")));
@@ -60,9 +62,8 @@ impl Cube {
         if near != far && near.checked_sub(1) != Some(far) {
             return Err(argument("far", format!("{far} is not allowed; near={near} and one less are")));
         }
-        let near_law = Restricted::new(bits, near, bits);
-        let far_law = Restricted::new(bits, 0, far);
-        Ok(Cube { sets: Arc::new(Sets { bits, near, far, near_law, far_law }), high, mute: false })
+        let (near_law, far_law, at_near) = halves(bits, near, far);
+        Ok(Cube { sets: Arc::new(Sets { bits, near, far, near_law, far_law, at_near }), high, mute: false })
     }
 
     /// The same sets with another probability; nothing is prepared anew.
@@ -108,9 +109,11 @@ impl Cube {
     /// Over the sizes, they are the mean of `2A/r - 1` in the likely set, and of its
     /// negative in the other: `(2a - r) C(r, a) = r C(r-1, a-1) - r C(r-1, a)`, so that the sums telescope.
     pub fn edges(&self) -> (BigUint, BigUint) {
-        let Sets { bits, near, far, .. } = *self.sets;
-        let near = if near == 0 { BigUint::ZERO } else { binomial(bits - 1, near - 1) };
-        (near, binomial(bits - 1, far))
+        let Sets { bits, near, far, ref at_near, .. } = *self.sets;
+        // C(r-1, a-1) is C(r, a) a/r, and C(r-1, a) the rest of C(r, a).
+        let inner = at_near * near / bits;
+        let outer = if far == near { at_near - &inner } else { inner.clone() };
+        (inner, outer)
     }
 
     /// The records of an input.
