@@ -55,7 +55,7 @@ COMMANDS = {
     ),
     "recommend": (
         "bitldp.cli.recommend:recommend",
-        "Compare the mechanisms that fit a task at one exact epsilon; no data is needed.",
+        "Compare the mechanisms that fit a task at one exact epsilon; the best one first.",
     ),
     "audit": (
         "bitldp.cli.audit:audit",

@@ -361,3 +361,7 @@ class SampledDistributionAccumulator(SampledMeanAccumulator, Distributed):
     ) -> None:
         super().__init__(mechanism, mechanism.features, middle, deviations, check, codes=True)
         self.distribution = distribution
+
+    def _rows(self, resamples: int, seed: int) -> list[NDArray[np.float64]]:
+        self._settle()  # all reports are to be in the counts
+        return super()._rows(resamples, seed)
