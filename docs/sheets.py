@@ -33,7 +33,7 @@ LAW = 1.0  # epsilon of the laws that are drawn
 SLOW = {"Skellam", "VectorMVU", "SignSGD", "InterpolatedMVU", "MetricMVU", "BallGaussian"}
 
 #: What there is no command for.
-BESIDE = {"TwoStage": lambda epsilon: bitldp.TwoStage(**bitldp.TwoStage._usual(epsilon))}
+BESIDE = {"TwoStage": "scores", "HDG": "categories", "ItemSet": "categories", "KeyValue": "categories"}
 
 _MOST = 60  # points of a law that are drawn
 _VARIANCE = {
@@ -60,8 +60,9 @@ def _builders() -> Iterator[tuple[str, str, Any]]:
     for entry in entries().values():
         takes = "points" if entry.family == "points" else str(entry.kind._takes)
         yield entry.kind.__name__, takes, lambda epsilon, entry=entry: entry.example(epsilon, {})
-    for name, build in BESIDE.items():
-        yield name, "scores", build
+    for name, takes in BESIDE.items():
+        kind: Any = getattr(bitldp, name)
+        yield name, takes, lambda epsilon, kind=kind: kind(**kind._usual(epsilon))
 
 
 def _sheet(name: str, takes: str, built: list[Mechanism]) -> dict[str, Any]:
@@ -101,6 +102,10 @@ def _errors(name: str, takes: str, built: list[Any]) -> tuple[str, list[float]]:
     if name == "TwoStage":
         even = np.linspace(-1.0, 1.0, built[0].features)[None]
         return "mean variance of a coordinate", [float(each.variance(even).mean()) for each in built]
+    if name == "KeyValue":
+        return "variance of a rare key's indicator", [each.frequency_variance() for each in built]
+    if name == "HDG":
+        return "mean variance of a range's indicator", [each.mean_variance() for each in built]
     if name == "WorkloadDesign":
         return "mean variance of an answer", [each.mean_variance() for each in built]
     return _VARIANCE[takes], [each.mean_variance() for each in built]
