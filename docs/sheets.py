@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,11 @@ _VARIANCE = {
     "words": "variance of a word's indicator",
     "record": "mean variance of an answer",
     "scores": "variance of an indicator",
+}
+_OF = {"HDG": "mean variance of a range's indicator", "WorkloadDesign": "mean variance of an answer"}
+_CHANCES: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "EXP": ("chance of one of the ten largest", lambda law: law[90:].sum()),
+    "SignSGD": ("chance that a full coordinate's sign is true", lambda law: law[-1].max()),
 }
 
 
@@ -93,22 +98,15 @@ def _errors(name: str, takes: str, built: list[Any]) -> tuple[str, list[float]]:
     """Return what is drawn against epsilon, and its values."""
     if takes == "points":
         return "expected steps from the truth", [each.expected_error() for each in built]
-    if name == "EXP":
-        return "chance of one of the ten largest", [float(each.probabilities()[90:].sum()) for each in built]
-    if name == "SignSGD":
-        return "chance that a full coordinate's sign is true", [
-            float(each.probabilities()[-1].max()) for each in built
-        ]
+    if name in _CHANCES:
+        measure, chance = _CHANCES[name]
+        return measure, [float(chance(each.probabilities())) for each in built]
     if name == "TwoStage":
         even = np.linspace(-1.0, 1.0, built[0].features)[None]
         return "mean variance of a coordinate", [float(each.variance(even).mean()) for each in built]
     if name == "KeyValue":
         return "variance of a rare key's indicator", [each.frequency_variance() for each in built]
-    if name == "HDG":
-        return "mean variance of a range's indicator", [each.mean_variance() for each in built]
-    if name == "WorkloadDesign":
-        return "mean variance of an answer", [each.mean_variance() for each in built]
-    return _VARIANCE[takes], [each.mean_variance() for each in built]
+    return _OF.get(name, _VARIANCE[takes]), [each.mean_variance() for each in built]
 
 
 #: Parameters that say nothing of the example.

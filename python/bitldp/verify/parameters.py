@@ -37,7 +37,8 @@ _Wanted = list[tuple[int, Check]]
 WORDS = ("FRR", "MOUE", "SymmetricRR", "UER")
 BITS = ("OUE", "RAPPOR", "SUE", "SubsetSelection")  # a report is a bit for each category
 HASHES = ("LOLOHA", "OLH")  # a report is a function and a value
-CODES = ("BlockDesign", "HadamardResponse", "WorkloadDesign", *HASHES, *WORDS)  # reports that are no category and no number
+# Reports that are no category and no number:
+CODES = ("BlockDesign", "HadamardResponse", "WorkloadDesign", *HASHES, *WORDS)
 _ATTRIBUTES = ("CategoricalRecord", "MixedRecord")  # each by a mechanism of its own
 RECORDS = (*_ATTRIBUTES, "MixedCap", "RecordCap")
 SIZES = ("categories", "classes", "candidates", "size")
