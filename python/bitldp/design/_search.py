@@ -220,6 +220,8 @@ class Program:
 _GAIN = 1e-10  # relative; a step that promises less is the last
 _SAME = 1e-4  # letters that are nearer to the middle are one
 _SMALL = 1 << 10  # inequalities of a program that is also solved without its symmetry
+_LITTLE = 0.25  # budget up to which the optimum is near one that is known
+_INNER, _OUTER = 0.36, 0.43  # its letters over the budget: the inner ones, and the last beyond 1
 _UNBIASED = 1e-7  # sum of the biases that rounding to integers can still make up for
 
 
@@ -268,6 +270,10 @@ def best(
         If the solver fails from every start, or no start reaches letters without bias.
     """
     program = Program(shape, budget, metric, criterion)
+    if metric == 1.0 and criterion == "mean" and program.mirrored and budget <= _LITTLE:
+        near = _near(program, budget)
+        if near is not None and near.slack < _UNBIASED:
+            return _whole(program, near)
     runs = [run for start in _starts(program, shape) if (run := _begin(program, start)) is not None]
     if not runs:
         raise DesignError("the linear programs of all starts failed")
@@ -290,6 +296,21 @@ def best(
             if better:
                 return _whole(free, min(better, key=lambda run: run.value))
     return _whole(program, result)
+
+
+def _near(program: Program, budget: float) -> _Run | None:
+    """Search from where the optimum lies for a little budget; None where the solver fails there.
+
+    As the budget falls to 0, the best design tends to randomized response: the outermost letters to 1, about
+    half the budget above it, and all others to the middle, as fast. From there a few steps reach what the
+    search from all starts does, to about 3 parts in a million.
+    """
+    inner = np.linspace(0.0, _INNER * budget, program.free + 1)[1:-1]
+    run = _begin(program, np.append(inner, 1.0 + _OUTER * budget))
+    if run is not None:
+        run.radius = budget / 4.0
+        _follow(program, run, _effort(program.inequalities).most)
+    return run
 
 
 def _split(letters: Floats) -> Iterator[Floats]:

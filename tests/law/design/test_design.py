@@ -329,3 +329,23 @@ def test_the_shipped_designs_are_what_the_solver_finds():
             assert design.epsilon <= budget
             if (shape, budget) in {((2, 3), 3.0), ((3, 2), 0.5)}:
                 assert math.isclose(mvu.design(*shape, budget).objective, design.objective, rel_tol=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("points", "letters"), [(8, 4), (16, 8)])
+def test_a_little_budget_is_searched_from_near_the_optimum(points, letters, monkeypatch):
+    """The variance is that of the search from all starts, to 3 parts in a million of the letters' moments."""
+    pytest.importorskip("scipy", reason='needs pip install "bitldp[design]"')
+    from bitldp.design import _search
+
+    budget = 0.05
+
+    def moment():
+        table, own = _search.best((points, letters), budget, 1.0, "mean")
+        centred = np.arange(points) / (points - 1) - 0.5
+        assert np.abs(table @ (own - 0.5) - centred).max() < 1e-6  # without bias
+        return float((table @ np.square(own - 0.5)).sum())
+
+    near = moment()
+    monkeypatch.setattr(_search, "_LITTLE", 0.0)
+    assert near == pytest.approx(moment(), rel=3e-6)
