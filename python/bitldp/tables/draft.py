@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from bitldp.base import checks
 from bitldp.base.errors import PlanError
-from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import share
 from bitldp.record.categorical import CategoricalRecord
 from bitldp.record.choice import number_mechanism, oracle
@@ -317,13 +316,7 @@ def _part(kinds: Mapping[str, _Kind], group: tuple[str, ...], epsilon: float) ->
         mechanism = number_mechanism("best", epsilon, kind.interval, True)
         return _Part(Column(mechanism, name), {name: mechanism.mean_variance()})
     mechanism = oracle("best", len(kind.values), epsilon)
-    return _Part(Column(mechanism, name, categories=kind.values), {name: _indicator(mechanism)})
-
-
-def _indicator(mechanism: Mechanism) -> float:
-    """Return the mean variance of the indicators of a category."""
-    found: Any = mechanism
-    return float(found.mean_variance())
+    return _Part(Column(mechanism, name, categories=kind.values), {name: mechanism.mean_variance()})
 
 
 def _inputs(kinds: Mapping[str, _Kind], numbers: Sequence[str], sizes: Sequence[int]) -> tuple[Any, ...]:

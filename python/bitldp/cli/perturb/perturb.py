@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -284,8 +284,14 @@ def _charge(
             if release is None:
                 first = len(ledger.entries)
                 for codec in plan.codecs:
-                    entry = Entry(*named(codec.mechanism), 1, reservation=request.reservation)
-                    ledger._charge(replace(entry, plan=plan.digest, columns=tuple(codec.columns)))
+                    entry = Entry(
+                        *named(codec.mechanism),
+                        1,
+                        plan=plan.digest,
+                        columns=tuple(codec.columns),
+                        reservation=request.reservation,
+                    )
+                    ledger._charge(entry)
                 return Charged(dict(enumerate(ledger.entries[first:], first + 1)), ledger.state())
             # Without a key the ledger knows nothing of the data.
             data = release.digest(source.blocks()) if release.repeatable else ""
