@@ -29,7 +29,7 @@ from bitldp.release.base import Call, Source
 from bitldp.release.draws import whole_numbers
 from bitldp.release.window import WindowRelease, window
 
-__all__ = ["ItemSet", "Items", "Padding", "amplified", "sampled_items"]
+__all__ = ["ItemSet", "Items", "Padded", "Padding", "amplified", "exact_amplified", "sampled_items"]
 
 _MOST = 1 << 20  # items, and so columns of a record
 _ORACLES = ("GRR", "BlockDesign", "OLH")
@@ -86,8 +86,40 @@ def amplified(symbols: int, size: int, epsilon: float) -> WindowRelease:
     return calibrated(build, epsilon, lambda release: exact_amplified(release, size))
 
 
+class Padded(Labelled):
+    """Base of the records of which one item is drawn, after padding, and released by a mechanism of items.
+
+    Not a dataclass: a subclass sets `_inner`, the mechanism of the drawn item, while it is built.
+    """
+
+    _sized_by: ClassVar[str | None] = "categories"
+    _usual_size: ClassVar[int] = 10
+    _alike: ClassVar[bool] = False
+    _inner: Any
+
+    @property
+    def columns(self) -> int:
+        """Items that a record may hold."""
+        return self._size
+
+    @property
+    def _report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits) of a report: that of the drawn item."""
+        parts: tuple[Part, ...] = self._inner._report_parts
+        return parts
+
+    def _symbols(self) -> tuple[Symbols, ...]:
+        """Return the guarantee of the whole report: the law of the drawn item says more than that."""
+        return (Symbols((self.guarantee,), 1),)
+
+    @classmethod
+    def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+        """Return the parameters of an example: three items a record."""
+        return {"epsilon": epsilon, "categories": cls._usual_size if size is None else size, "padding": 3}
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class ItemSet(Labelled, TwoChances):
+class ItemSet(Padded, TwoChances):
     """Item sets by padding and sampling: how many records hold each item.
 
     A set is padded by dummies to `padding`, one of its items is drawn in secret, and released by randomized
@@ -145,9 +177,6 @@ class ItemSet(Labelled, TwoChances):
     padding: Padding
     oracle: Annotated[str, one_of("best", *_ORACLES)] = "best"
 
-    _sized_by: ClassVar[str | None] = "categories"
-    _usual_size: ClassVar[int] = 10
-    _alike: ClassVar[bool] = False
     _exclusive: ClassVar[bool] = False
     _no_mean: ClassVar[str] = "its reports are items; use estimate_frequencies"
 
@@ -202,32 +231,12 @@ class ItemSet(Labelled, TwoChances):
         return inner
 
     @property
-    def columns(self) -> int:
-        """Items that a record may hold."""
-        return self._size
-
-    @property
     def _cells(self) -> int:
         return self._size
 
     @property
-    def _report_parts(self) -> tuple[Part, ...]:
-        """(columns, bits) of a report: that of the drawn item."""
-        parts: tuple[Part, ...] = self._inner._report_parts
-        return parts
-
-    def _symbols(self) -> tuple[Symbols, ...]:
-        """Return the guarantee of the whole report: the law of the drawn item says more than that."""
-        return (Symbols((self.guarantee,), 1),)
-
-    @property
     def _streams(self) -> int:
         return 1 + int(self._inner._streams)
-
-    @classmethod
-    def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
-        """Return the parameters of an example: sets of three items."""
-        return {"epsilon": epsilon, "categories": cls._usual_size if size is None else size, "padding": 3}
 
     def indicators(self, sets: Iterable[Iterable[Any]]) -> NDArray[np.uint8]:
         """Return lists of items as the rows of zeros and ones that `randomize` takes.

@@ -16,12 +16,12 @@ from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate, frequencies
 from bitldp.estimate.intervals import FEW, Both, Limits
 from bitldp.letters.reach import Reach
-from bitldp.mechanism.base import Mechanism, Part
-from bitldp.mechanism.frequencies import Labelled, checked_share, labelled
-from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
+from bitldp.mechanism.base import Mechanism
+from bitldp.mechanism.frequencies import checked_share, labelled
+from bitldp.mechanism.law import Block, Experiment, Pair
 from bitldp.mechanism.parameters import Budget, Flag, Interval
 from bitldp.privacy import Guarantee
-from bitldp.record.item_set import Items, Padding, amplified, exact_amplified, sampled_items
+from bitldp.record.item_set import Items, Padded, Padding, amplified, exact_amplified, sampled_items
 from bitldp.release.base import Call
 from bitldp.release.draws import whole_numbers
 
@@ -47,7 +47,7 @@ class KeyValueEstimates(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KeyValue(Labelled, Mechanism):
+class KeyValue(Padded, Mechanism):
     """Key-value pairs (PCKV-GRR): how many records hold each key, and the mean of its values.
 
     A record's keys are padded by dummies, one of them is drawn in secret, its value is dithered to
@@ -110,9 +110,6 @@ class KeyValue(Labelled, Mechanism):
     interval: Interval = (-1.0, 1.0)
     clip: Flag = True
 
-    _sized_by: ClassVar[str | None] = "categories"
-    _usual_size: ClassVar[int] = 10
-    _alike: ClassVar[bool] = False
     _no_mean: ClassVar[str] = "its reports are keys with a sign; use estimate_means"
 
     # Derived of the parameters while the mechanism is built.
@@ -131,27 +128,8 @@ class KeyValue(Labelled, Mechanism):
         return self._inner
 
     @property
-    def columns(self) -> int:
-        """Keys that a record may hold."""
-        return self._size
-
-    @property
-    def _report_parts(self) -> tuple[Part, ...]:
-        """(columns, bits) of a report: one code, twice the key, and one more for the upper sign."""
-        return self._inner._report_parts
-
-    def _symbols(self) -> tuple[Symbols, ...]:
-        """Return the guarantee of the whole report: the law of the drawn pair says more than that."""
-        return (Symbols((self.guarantee,), 1),)
-
-    @property
     def _streams(self) -> int:
         return 3
-
-    @classmethod
-    def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
-        """Return the parameters of an example: records of three keys."""
-        return {"epsilon": epsilon, "categories": cls._usual_size if size is None else size, "padding": 3}
 
     def _admit(self, x: Any) -> NDArray[Any]:
         """Return records with values on [-1, 1], and what is absent outside it."""
