@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import logging
 import math
 import random
@@ -11,9 +12,25 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
 from flwr.serverapp import Grid
-from flwr.serverapp.strategy import FedAvg, Result
+from flwr.serverapp.strategy import (
+    Bulyan,
+    FedAdagrad,
+    FedAdam,
+    FedAvg,
+    FedAvgM,
+    FedMedian,
+    FedProx,
+    FedTrimmedAvg,
+    FedXgbBagging,
+    FedXgbCyclic,
+    FedYogi,
+    MultiKrum,
+    QFedAvg,
+    Result,
+    Strategy,
+)
 from numpy.typing import NDArray
 
 from bitldp.base import checks
@@ -27,6 +44,18 @@ from bitldp.mechanism.base import Mechanism
 __all__ = ["DecodingStrategy", "RoundFailedError"]
 
 log = logging.getLogger("bitldp.federated")
+
+_MEAN_ALONE = (FedAvg, FedAvgM, FedAdam, FedAdagrad, FedYogi, FedProx)
+_NOT_MEAN: dict[type[Strategy], str] = {
+    FedMedian: "takes a median of the clients' updates",
+    FedTrimmedAvg: "leaves out the largest of the clients' updates",
+    MultiKrum: "chooses among the clients' updates",
+    Bulyan: "chooses among the clients' updates",
+    QFedAvg: "weighs each client by its own loss",
+    FedXgbBagging: "joins trees",
+    FedXgbCyclic: "hands trees on",
+}
+_FED_AVG = tuple(inspect.signature(FedAvg).parameters)
 
 
 class _Arrivals(NamedTuple):
@@ -70,8 +99,16 @@ class DecodingStrategy(FedAvg):
 
     Parameters
     ----------
+    inner : FedAvg, Mechanism, callable, or UpdateCodec, optional
+        Flower's strategy that makes the next model of the mean: `FedAvg`, `FedAvgM`, `FedAdam`, `FedAdagrad`,
+        `FedYogi` or `FedProx`, already constructed. It chooses the clients, too, and sees one reply a round:
+        the model moved by the mean update. Without it this is `FedAvg`; the mechanism may then stand first.
     mechanism : Mechanism, callable, or UpdateCodec
         What releases the clients' updates, equal to that of their `PrivateUpdateMod`.
+    mean_only : bool
+        Says of another `inner` strategy, one of your own, that it uses nothing of the clients but the
+        weighted mean of their arrays. A strategy that needs each client's update by itself would silently be
+        given the mean.
     rate : float
         What the mean update is multiplied by before it is added; -0.1, say, for gradients of a loss. Not for
         ``update="replace"``.
@@ -92,13 +129,15 @@ class DecodingStrategy(FedAvg):
         Number of the first round, for a run that goes on from a checkpoint: clients are told, and metrics
         are filed under, the number of the round since the beginning.
     **options
-        Of `UpdateCodec` (`clip`, `norm`, `update`, `interval`, `integers`, `allow_biased`, `rows`) and of
-        `flwr.serverapp.strategy.FedAvg`.
+        Of `UpdateCodec` (`clip`, `norm`, `update`, `interval`, `integers`, `allow_biased`, `rows`) and, where
+        there is no `inner` strategy, of `flwr.serverapp.strategy.FedAvg`.
 
     Raises
     ------
     ValueError, TypeError
-        For a parameter out of its range.
+        For a parameter out of its range, and for an `inner` strategy that does not use the mean alone. A
+        subclass that inherits from another strategy as well is refused when it is defined: one of the two
+        would be skipped.
 
     Notes
     -----
@@ -120,12 +159,31 @@ class DecodingStrategy(FedAvg):
     >>> import bitldp
     >>> from bitldp.federated import DecodingStrategy
     >>> strategy = DecodingStrategy(lambda d: bitldp.Duchi(epsilon=1.0, features=d), clip=1.0)
+
+    With Adam on the server:
+
+    >>> from flwr.serverapp.strategy import FedAdam
+    >>> mechanism = lambda d: bitldp.Duchi(epsilon=1.0, features=d)
+    >>> strategy = DecodingStrategy(FedAdam(eta=0.01), mechanism=mechanism, clip=1.0)
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Refuse a second strategy among the bases: whichever comes later would be skipped."""
+        super().__init_subclass__(**options)
+        for base in cls.__mro__:
+            own = issubclass(base, DecodingStrategy) or base in (FedAvg, Strategy)
+            if issubclass(base, Strategy) and not own:
+                raise TypeError(
+                    f"{cls.__name__}: one of DecodingStrategy and {base.__name__} would be skipped; use "
+                    f"DecodingStrategy({base.__name__}(...), mechanism=...)"
+                )
 
     def __init__(
         self,
-        mechanism: Mechanism | Factory | UpdateCodec,
+        inner: FedAvg | Mechanism | Factory | UpdateCodec | None = None,
         *,
+        mechanism: Mechanism | Factory | UpdateCodec | None = None,
+        mean_only: bool = False,
         rate: float = 1.0,
         weighting: Literal["fixed", "examples"] = "fixed",
         max_examples: int | None = None,
@@ -136,9 +194,14 @@ class DecodingStrategy(FedAvg):
         **options: Any,
     ) -> None:
         own = ("clip", "norm", "update", "interval", "integers", "allow_biased", "rows")
-        self.codec = UpdateCodec.of(mechanism, {name: options.pop(name) for name in own if name in options})
+        released, self.inner = _parted(inner, mechanism, checks.flag("mean_only", mean_only))
+        self.codec = UpdateCodec.of(released, {name: options.pop(name) for name in own if name in options})
+        if self.inner is not None:
+            for name in options:
+                raise TypeError(f"{name}: give it to {type(self.inner).__name__}, or leave that out")
+            options = {name: getattr(self.inner, name) for name in _FED_AVG}
         super().__init__(**options)
-        if metrics is None and "fraction_evaluate" not in options:
+        if metrics is None and (self.inner is not None or "fraction_evaluate" not in options):
             self.fraction_evaluate = 0.0  # no reply could be read
         self.rate = checks.real("rate", rate)
         if self.codec.update == "replace" and self.rate != 1.0:
@@ -169,13 +232,14 @@ class DecodingStrategy(FedAvg):
         turn = self._turn(server_round)
         self._model = {name: array.numpy() for name, array in arrays.items()}
         self.codec.plan(Layout.of(self._model, self.codec.integers))  # refuses now what no client could send
+        configure = super().configure_train if self.inner is None else self.inner.configure_train
         if self.seed is None:
-            messages = list(super().configure_train(turn, arrays, config, grid))
+            messages = list(configure(turn, arrays, config, grid))
         else:  # FedAvg draws from Python's global generator
             state = random.getstate()
             random.seed(f"bitldp {self.seed} {turn}")
             try:
-                messages = list(super().configure_train(turn, arrays, config, grid))
+                messages = list(configure(turn, arrays, config, grid))
             finally:
                 random.setstate(state)
         self._asked = {message.metadata.dst_node_id for message in messages}
@@ -203,6 +267,8 @@ class DecodingStrategy(FedAvg):
                 f"report that could be read ({seen})"
             )
         arrays = self.updated(layout, mean.value)
+        if self.inner is not None:
+            arrays = self._stepped(self._turn(server_round), arrays)
         metrics: dict[str, Any] = {"clients": len(self._asked), "reports": mean.reports, **counts}
         if mean.reports > 1:
             metrics["stderr"] = mean.stderr()
@@ -215,6 +281,26 @@ class DecodingStrategy(FedAvg):
         if self.codec.update == "replace":
             return layout.restore(mean, self._model)
         return layout.restore(layout.flatten(self._model) + self.rate * mean, self._model)
+
+    def _stepped(self, turn: int, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Return the arrays that the inner strategy makes of the mean, as of one reply."""
+        assert self.inner is not None
+        record = RecordDict(
+            {
+                self.arrayrecord_key: ArrayRecord({name: Array(array) for name, array in arrays.items()}),
+                "metrics": MetricRecord({self.weighted_by_key: 1}),
+            }
+        )
+        reply = Message(content=record, message_type=MessageType.TRAIN, dst_node_id=0)
+        made, _ = self.inner.aggregate_train(turn, [reply])
+        if made is None or set(made) != set(self._model):
+            name = type(self.inner).__name__
+            raise TypeError(f"inner: {name} made no model of the mean with the arrays that it was given")
+        # A step of Adam makes floats of integers, which no client has sent.
+        return {
+            name: made[name].numpy().astype(array.dtype) if array.dtype.kind == "f" else array
+            for name, array in self._model.items()
+        }
 
     def _collect(self, plan: UpdatePlan, replies: Iterable[Message]) -> tuple[ReportMean, dict[str, int]]:
         """Decode and average what came; count what did not, and why."""
@@ -265,7 +351,11 @@ class DecodingStrategy(FedAvg):
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
         """Choose the clients of an evaluation."""
-        messages = list(super().configure_evaluate(self._turn(server_round), arrays, config, grid))
+        if self.inner is None or self._evaluation is None:
+            configure = super().configure_evaluate
+        else:
+            configure = self.inner.configure_evaluate
+        messages = list(configure(self._turn(server_round), arrays, config, grid))
         self._judges = {message.metadata.dst_node_id for message in messages}
         return messages
 
@@ -292,6 +382,10 @@ class DecodingStrategy(FedAvg):
                 metrics[f"stderr-{name}"] = float(np.std(values, ddof=1)) / math.sqrt(len(rows))
         return MetricRecord(metrics)
 
+    def summary(self) -> None:
+        """Log the settings: those of the inner strategy, where there is one."""
+        super().summary() if self.inner is None else self.inner.summary()
+
     def _turn(self, server_round: int) -> int:
         return server_round + self.first_round - 1
 
@@ -314,3 +408,32 @@ class DecodingStrategy(FedAvg):
         if keep is not None:
             keep(result)
         return result
+
+
+def _parted(
+    inner: Any, mechanism: Any, mean_only: bool
+) -> tuple[Mechanism | Factory | UpdateCodec, FedAvg | None]:
+    """Return what releases updates, and the strategy inside, which uses the mean of the clients alone."""
+    if not isinstance(inner, Strategy):
+        if mean_only:
+            raise TypeError("mean_only: says something of an inner strategy, and there is none")
+        if (inner is None) == (mechanism is None):
+            raise TypeError("mechanism: give it once, by its name or first")
+        return (mechanism if inner is None else inner), None
+    kind: type[Strategy] = type(inner)
+    reason = next((text for base, text in _NOT_MEAN.items() if isinstance(inner, base)), None)
+    if isinstance(inner, DecodingStrategy):
+        reason = "decodes reports itself"
+    elif "DifferentialPrivacy" in "".join(base.__name__ for base in kind.__mro__):
+        reason = "clips and adds noise to updates, which are private already; name the strategy inside it"
+    elif kind.start is not Strategy.start:
+        reason = "has a `start` of its own, which would be skipped"
+    elif not isinstance(inner, FedAvg):
+        reason = "is no FedAvg"
+    elif reason is None and kind not in _MEAN_ALONE and not mean_only:
+        reason = "may need each client's update by itself; if it uses their mean alone, say mean_only=True"
+    if reason is not None or not isinstance(inner, FedAvg):
+        raise TypeError(f"inner: {kind.__name__} {reason}")
+    if mechanism is None:
+        raise TypeError("mechanism: needed beside an inner strategy; it releases the clients' updates")
+    return mechanism, inner
