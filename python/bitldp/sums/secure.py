@@ -252,7 +252,8 @@ class SecureSum:
     def wrap_bound(self) -> float:
         """Chance that any integer of the total wraps, at most, whatever the records are."""
         assert self._reach is not None
-        return min(1.0, 2.0 * self.kind.coordinates * self.law.beyond(self.clients, self._reach[1]))
+        beyond = 2.0 * self.law.beyond(self.clients, self._reach[1])
+        return min(1.0, self.kind.coordinates * (beyond + self.clients * self.law.distance))
 
     # a client
 
@@ -383,8 +384,8 @@ class SecureSum:
         number = checks.integer("survivors", survivors, 0, self.clients)
         if number < self.least_survivors:
             raise ValueError(
-                f"survivors: {number} are below the floor of {self.least_survivors}: their noise is too little, "
-                "and the sum is refused"
+                f"survivors: {number} are below the floor of {self.least_survivors}: "
+                "their noise is too little, and the sum is refused"
             )
         return number
 
