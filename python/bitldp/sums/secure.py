@@ -425,11 +425,13 @@ class SecureSum:
     @property
     def trust(self) -> tuple[str, str, str, str]:
         """Who must do what for the central guarantee to hold: four lines, none of which a report can show."""
-        colluders = f"at most {self.colluding:,} of the clients tell" if self.colluding else "no client tells"
+        most = self.colluding
+        tell = f"at most {most:,} of the clients tell their noise, or leave it out"
+        colluders = tell if most else "no client tells its noise, or leaves it out"
         return (
             f"the sum protocol shows nobody anything but the total of all survivors, modulo 2**{self.bits}",
             f"every client refuses to unmask the total of fewer than {self.least_survivors:,} survivors",
-            f"{colluders} their noise, or leave it out: whoever does counts as dropped",
+            f"{colluders}: whoever does counts as dropped",
             "every client adds one record, once, with fresh random bits of its own",
         )
 
