@@ -82,11 +82,14 @@ class Rounded(Limits):
     ----------
     law, shares, step
         As of `Summed`.
+    records : int
+        Numbers that were dithered.
     """
 
     law: ShareLaw
     shares: int
     step: float
+    records: int
 
     @property
     def method(self) -> str:
@@ -103,7 +106,7 @@ class Rounded(Limits):
             masses = np.concatenate([chances[:1], np.add.reduceat(chances, starts)])
             places = np.concatenate([[0.0], np.minimum(starts + group - 1, len(chances) - 1)])
             chances = masses
-        deviation = math.sqrt(self.shares) / 2.0
+        deviation = math.sqrt(self.records) / 2.0
         weights = np.concatenate([chances[:0:-1], chances])
         noise = np.concatenate([-places[:0:-1], places])
         weights /= weights.sum()

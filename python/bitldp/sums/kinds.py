@@ -98,8 +98,22 @@ class Kind(ABC):
         """Return the standard deviation of central Gaussian noise on a coordinate, in steps."""
 
     @abstractmethod
-    def estimate(self, sums: NDArray[np.int64], law: ShareLaw, survivors: int) -> Estimate:
-        """Return what the decoded integers say, shape (coordinates,)."""
+    def estimate(
+        self, sums: NDArray[np.int64], law: ShareLaw, survivors: int, shares: int | None = None
+    ) -> Estimate:
+        """Return what the decoded integers say, shape (coordinates,).
+
+        Parameters
+        ----------
+        sums : ndarray of int64, shape (coordinates,)
+            Sums of the records and the noise.
+        law : ShareLaw
+            Of a share.
+        survivors : int
+            Records in the sums.
+        shares : int, optional
+            Shares of noise in them. None: one a record.
+        """
 
     @abstractmethod
     def terms(self) -> dict[str, int | str]:
@@ -237,9 +251,11 @@ class Count(Lattice):
         )
         return codes.astype(np.int64).reshape(-1, 1), values.ndim == 0
 
-    def estimate(self, sums: NDArray[np.int64], law: ShareLaw, survivors: int) -> Estimate:
+    def estimate(
+        self, sums: NDArray[np.int64], law: ShareLaw, survivors: int, shares: int | None = None
+    ) -> Estimate:
         """Return the count."""
-        return _counts(sums, law, survivors, None)
+        return _counts(sums, law, survivors, shares, None)
 
     def terms(self) -> dict[str, int | str]:
         """Return the kind."""
@@ -289,10 +305,12 @@ class Histogram(Lattice):
         marks[np.arange(len(codes)), codes] = 1
         return marks, values.ndim == 0
 
-    def estimate(self, sums: NDArray[np.int64], law: ShareLaw, survivors: int) -> Estimate:
+    def estimate(
+        self, sums: NDArray[np.int64], law: ShareLaw, survivors: int, shares: int | None = None
+    ) -> Estimate:
         """Return the counts."""
         labels = None if isinstance(self.categories, int) else np.asarray(self.categories.labels)
-        return _counts(sums, law, survivors, labels)
+        return _counts(sums, law, survivors, shares, labels)
 
     def terms(self) -> dict[str, int | str]:
         """Return the kind and the number of categories."""
@@ -348,13 +366,16 @@ class Number(Lattice):
         codes = plain.randomize(given, grid, None, sources[0], "codes", None, threads, 0)
         return codes.astype(np.int64), values.ndim == 0
 
-    def estimate(self, sums: NDArray[np.int64], law: ShareLaw, survivors: int) -> Estimate:
+    def estimate(
+        self, sums: NDArray[np.int64], law: ShareLaw, survivors: int, shares: int | None = None
+    ) -> Estimate:
         """Return the mean of the survivors' numbers."""
+        shares = survivors if shares is None else shares
         low, high = self.interval
         step = (high - low) / self.steps / survivors
-        variance = survivors * law.variance + survivors / 4.0  # a dithered number has a quarter at the most
+        variance = shares * law.variance + survivors / 4.0  # a dithered number has a quarter at the most
         value = low + sums[0] * step
-        limits = Rounded(law, survivors, step)
+        limits = Rounded(law, shares, step, survivors)
         return Estimate(
             np.float64(value)[()], np.float64(math.sqrt(variance) * step), survivors, limits=limits
         )
@@ -371,7 +392,10 @@ class Number(Lattice):
         return cls((float(terms["low"]), float(terms["high"])), int(terms["steps"]), bool(terms["clip"]))
 
 
-def _counts(sums: NDArray[np.int64], law: ShareLaw, survivors: int, labels: NDArray[Any] | None) -> Estimate:
+def _counts(
+    sums: NDArray[np.int64], law: ShareLaw, survivors: int, shares: int | None, labels: NDArray[Any] | None
+) -> Estimate:
+    shares = survivors if shares is None else shares
     value = sums.astype(np.float64)
-    stderr = np.full(len(value), math.sqrt(survivors * law.variance))
-    return Estimate(value, stderr, survivors, labels, limits=Summed(law, survivors, 1.0))
+    stderr = np.full(len(value), math.sqrt(shares * law.variance))
+    return Estimate(value, stderr, survivors, labels, limits=Summed(law, shares, 1.0))
