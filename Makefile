@@ -17,7 +17,7 @@ KEEP := $(PYTHON) benches/keep.py
 FUZZ_MINUTES ?= 5
 SOURCES := Cargo.toml Cargo.lock pyproject.toml python/papers/pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: demo test quick lint lint-rust lint-python rust-test python-test papers-test test-isa evidence bench bench-peers bench-design bench-tables bench-kernels bench-cohorts supply timing soak race asan asan-binding test-arm wheel-arm bench-arm fuzz figures papers paper-check numbers docs wheel example test-engines clean
+.PHONY: demo test quick lint lint-rust lint-python rust-test python-test papers-test test-isa evidence bench bench-peers bench-design bench-tables bench-kernels bench-cohorts supply timing soak race asan asan-binding test-arm wheel-arm bench-arm fuzz figures papers paper-check numbers docs wheel example test-engines test-prio clean
 
 demo: .venv/demo ## perturb real data, train on it, print the table, save the plot
 	$(BIN)/bitldp demo --out demo-output/demo.png
@@ -69,6 +69,12 @@ test-engines: .venv/dev ## one plan on Spark (Java 17), Ray, Dask, polars and Du
 	target/engines/bin/pip install --quiet pytest scipy 'bitldp[cli,engines] @ file://'$$(ls -t $(CURDIR)/target/engines-wheel/*.whl | head -1)
 	target/engines/bin/pip install --quiet --force-reinstall --no-deps $$(ls -t target/engines-wheel/*.whl | head -1)
 	target/engines/bin/python -m pytest -q -W ignore tests/engines
+
+# Its extension module links what bitldp's does not, so it is a workspace and a wheel of its own.
+test-prio: .venv/dev ## sums over two servers: bitldp-prio built, checked and tried, two processes of it included
+	cd python/prio && cargo fmt --check && cargo clippy --locked --target-dir $(CURDIR)/target/prio -- -D warnings
+	CARGO_TARGET_DIR=$(CURDIR)/target/prio MATURIN_PEP517_ARGS=--locked $(INSTALL) --no-build-isolation --no-deps ./python/prio
+	$(BIN)/pytest -q tests/prio
 
 bench: .venv/dev ## against NumPy in the same process, with the machine's own limits
 	$(BIN)/python benches/throughput.py --every-isa

@@ -1,4 +1,4 @@
-"""The two distributions: one version, one set of facts, and each brings what it says."""
+"""The three distributions: one version, one set of facts, and each brings what it says."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ def project(folder: Path) -> dict[str, Any]:
     return found
 
 
-LIBRARY, PAPERS = project(ROOT), project(ROOT / "python" / "papers")
+LIBRARY, PAPERS, PRIO = (project(ROOT / folder) for folder in ("", "python/papers", "python/prio"))
 
 
-def test_both_are_of_one_version_and_ask_for_each_other_at_it() -> None:
+def test_all_are_of_one_version_and_ask_for_each_other_at_it() -> None:
     version = bitldp.__version__
+    assert PRIO["version"] == version
+    assert LIBRARY["optional-dependencies"]["prio"] == [f"bitldp-prio=={version}"]
+    assert f"bitldp=={version}" in PRIO["dependencies"]
     assert PAPERS["version"] == version
     assert LIBRARY["optional-dependencies"]["papers"] == [f"bitldp-papers=={version}"]
     (own,) = (each for each in PAPERS["dependencies"] if re.match(r"bitldp\b", each))
@@ -39,6 +42,15 @@ def test_both_say_the_same_of_whose_they_are() -> None:
     assert {key: both[key] for key in SHARED} == {key: PAPERS[key] for key in SHARED}
     for name in PAPERS["license-files"]:
         assert (ROOT / "python" / "papers" / name).read_bytes() == (ROOT / name).read_bytes()
+
+
+def test_the_second_extension_module_says_whose_licence_it_carries() -> None:
+    assert PRIO["license"] == f"({LIBRARY['license']}) AND MPL-2.0"
+    assert {key: PRIO[key] for key in SHARED if key != "license"} == {
+        key: LIBRARY[key] for key in SHARED if key != "license"
+    }
+    for name in ("LICENSE-MIT", "LICENSE-APACHE"):
+        assert (ROOT / "python" / "prio" / name).read_bytes() == (ROOT / name).read_bytes()
 
 
 def test_flower_is_asked_for_in_one_range() -> None:

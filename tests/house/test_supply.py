@@ -15,24 +15,40 @@ else:
     tomllib = pytest.importorskip("tomli")
 
 ROOT = Path(__file__).parents[2]
-NOTICES = (ROOT / "THIRD-PARTY-NOTICES.txt").read_text(encoding="utf-8")
-LINKED = re.findall(r"^([\w-]+) (\d[\w.+-]*): (.+)$", NOTICES, re.M)
-OTHERS = re.findall(r"([\w-]+) (\d[\w.+-]*)", NOTICES.splitlines()[-1].partition(": ")[2])
+PRIO = ROOT / "python" / "prio"
+MANIFESTS = {ROOT: ("rust/core/Cargo.toml", "rust/python/Cargo.toml"), PRIO: ("Cargo.toml",)}
+# Of one crate of the second module, whose text asks to say where its source is: the notices do.
+BESIDE = {ROOT: set[str](), PRIO: {"MPL-2.0 AND Apache-2.0 AND MIT"}}
+modules = pytest.mark.parametrize("folder", [ROOT, PRIO], ids=["bitldp", "bitldp-prio"])
 
 
-def read(name: str) -> dict[str, Any]:
-    return tomllib.loads((ROOT / name).read_text(encoding="utf-8"))
+def notices(folder: Path) -> str:
+    return (folder / "THIRD-PARTY-NOTICES.txt").read_text(encoding="utf-8")
 
 
-def locked() -> dict[tuple[str, str], dict[str, Any]]:
+def linked(folder: Path) -> list[tuple[str, str, str]]:
+    _, *sections = notices(folder).split("=" * 80 + "\n")
+    titles = "\n".join(each.partition("\n\n")[0] for each in sections)
+    return re.findall(r"^([\w-]+) (\d[\w.+-]*): (.+)$", titles, re.M)
+
+
+def others(folder: Path) -> list[tuple[str, str]]:
+    return re.findall(r"([\w-]+) (\d[\w.+-]*)", notices(folder).splitlines()[-1].partition(": ")[2])
+
+
+def read(name: str, folder: Path = ROOT) -> dict[str, Any]:
+    return tomllib.loads((folder / name).read_text(encoding="utf-8"))
+
+
+def locked(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the crates of Cargo.lock that the extension module may stand on: not those of tests alone."""
-    packages = {(each["name"], each["version"]): each for each in read("Cargo.lock")["package"]}
+    packages = {(each["name"], each["version"]): each for each in read("Cargo.lock", folder)["package"]}
     by_name: dict[str, list[tuple[str, str]]] = {}
     for each in packages:
         by_name.setdefault(each[0], []).append(each)
     waiting = []
-    for manifest in ("rust/core/Cargo.toml", "rust/python/Cargo.toml"):
-        asked = read(manifest)
+    for manifest in MANIFESTS[folder]:
+        asked = read(manifest, folder)
         tables = [asked, *asked.get("target", {}).values()]
         for name in {name for table in tables for name in table.get("dependencies", {})}:
             waiting += by_name[name]
@@ -48,37 +64,45 @@ def locked() -> dict[tuple[str, str], dict[str, Any]]:
     return found
 
 
-def test_every_crate_has_its_notice() -> None:
+@modules
+def test_every_crate_has_its_notice(folder: Path) -> None:
     """After a change of Cargo.lock: python tests/wheel/notices.py."""
-    named = {(name, version) for name, version, _ in LINKED} | set(OTHERS)
-    assert named == locked().keys()
-    assert {"libm", "zmij", "numpy", "pyo3", "rayon", "blake3"} <= {name for name, _, _ in LINKED}
+    named = {(name, version) for name, version, _ in linked(folder)} | set(others(folder))
+    assert named == locked(folder).keys()
+    some = (
+        {"libm", "zmij", "numpy", "pyo3", "rayon", "blake3"} if folder == ROOT else {"pyo3", "prio", "rand"}
+    )
+    assert some <= {name for name, _, _ in linked(folder)}
 
 
-def test_every_notice_has_a_text() -> None:
-    _, *sections = NOTICES.split("=" * 80 + "\n")
+@modules
+def test_every_notice_has_a_text(folder: Path) -> None:
+    _, *sections = notices(folder).split("=" * 80 + "\n")
     for section in sections[:-1]:
         title, _, text = section.partition("\n\n")
-        assert re.search(r"Permission is hereby|Redistribution and use|Apache License", text), title
-    for name, holder in (
-        ("libm", "musl"),
-        ("numpy", "Redistribution and use"),
-        ("zmij", "Permission"),
-    ):
+        assert re.search(
+            r"Permission is hereby|Redistribution and use|Apache License|Mozilla Public License", text
+        ), title
+    holders = {"libm": "musl", "numpy": "Redistribution and use", "zmij": "Permission"}
+    for name, holder in (holders if folder == ROOT else {"prio": "Source Code Form"}).items():
         assert holder in next(each for each in sections if re.search(rf"^{name} ", each, re.M))
 
 
-def test_every_licence_is_allowed() -> None:
+@modules
+def test_every_licence_is_allowed(folder: Path) -> None:
     allowed = set(read("deny.toml")["licenses"]["allow"])
-    for name, version, expression in LINKED:
+    for name, version, expression in linked(folder):
+        if expression in BESIDE[folder]:
+            continue
         offers = [part.strip("() ").split(" WITH ")[0] for part in expression.split(" OR ")]
         assert " AND " not in expression, f"{name} {version}: {expression}"
         assert allowed.intersection(offers), f"{name} {version}: {expression}"
 
 
-def test_every_crate_is_of_the_registry_and_has_a_digest() -> None:
+@modules
+def test_every_crate_is_of_the_registry_and_has_a_digest(folder: Path) -> None:
     (registry,) = read("deny.toml")["sources"]["allow-registry"]
-    for each in read("Cargo.lock")["package"]:
+    for each in read("Cargo.lock", folder)["package"]:
         if each["name"].startswith("bitldp-"):
             assert "source" not in each
             continue
@@ -86,7 +110,8 @@ def test_every_crate_is_of_the_registry_and_has_a_digest() -> None:
         assert re.fullmatch(r"[0-9a-f]{64}", each["checksum"]), each["name"]
 
 
-def test_the_notices_are_in_the_wheel() -> None:
-    files = read("pyproject.toml")["project"]["license-files"]
+@modules
+def test_the_notices_are_in_the_wheel(folder: Path) -> None:
+    files = read("pyproject.toml", folder)["project"]["license-files"]
     assert files == ["LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-NOTICES.txt"]
-    assert all((ROOT / name).is_file() for name in files)
+    assert all((folder / name).is_file() for name in files)

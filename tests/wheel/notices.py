@@ -1,4 +1,6 @@
-"""Write THIRD-PARTY-NOTICES.txt: the licences of the Rust crates that are linked into the extension module.
+"""Write THIRD-PARTY-NOTICES.txt: the licences of the Rust crates that are linked into an extension module.
+
+There are two: that of bitldp, and that of bitldp-prio (python/prio), each with a file of its own.
 
     python tests/wheel/notices.py          # after a change of Cargo.lock
     python tests/wheel/notices.py --check  # whether the file is as it would be written
@@ -19,7 +21,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-NOTICES = ROOT / "THIRD-PARTY-NOTICES.txt"
+OF = {"bitldp": (ROOT, "bitldp-python"), "bitldp-prio": (ROOT / "python" / "prio", "bitldp-prio")}
+"""Folder and crate of each extension module."""
+NAME = "THIRD-PARTY-NOTICES.txt"
 RULE = "=" * 80  # which no text of a licence has
 PLATFORMS = (
     "x86_64-unknown-linux-gnu",
@@ -32,8 +36,8 @@ PLATFORMS = (
 TEXTS = ("LICENSE-MIT", "LICENSE-MIT0", "LICENSE_A2", "LICENSE.txt", "LICENSE")
 HEADER = """Third-party notices
 
-The extension module of bitldp contains code of the crates below, each under the licence that stands over it.
-Where several are offered, the text is that of one of them. tests/wheel/notices.py writes this file.
+The extension module of {module} contains code of the crates below, each under the licence that stands
+above it. Where several are offered, the text is that of one of them. tests/wheel/notices.py writes this file.
 """
 STANDARD_LIBRARY = """\
 The standard library of Rust is linked, too (https://github.com/rust-lang/rust): MIT OR Apache-2.0,
@@ -42,12 +46,13 @@ file, but for the name.
 """
 
 
-def crates() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the crates that are linked into the extension module, and those that are in no wheel."""
-    everywhere = _reached(_metadata(), (None, "build"), macros=True)
+def crates(module: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the crates that are linked into an extension module, and those that are in no wheel."""
+    folder, crate = OF[module]
+    everywhere = _reached(_metadata(folder), crate, (None, "build"), macros=True)
     linked: dict[str, dict[str, Any]] = {}
     for platform in PLATFORMS:
-        linked |= _reached(_metadata("--filter-platform", platform), (None,), macros=False)
+        linked |= _reached(_metadata(folder, "--filter-platform", platform), crate, (None,), macros=False)
     rest = {each: package for each, package in everywhere.items() if each not in linked}
     first, second = (
         sorted(found.values(), key=lambda package: (package["name"], package["version"]))
@@ -56,16 +61,18 @@ def crates() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     return first, second
 
 
-def _metadata(*options: str) -> Any:
+def _metadata(folder: Path, *options: str) -> Any:
     command = ["cargo", "metadata", "--format-version", "1", "--locked", *options]
-    return json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
+    return json.loads(subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout)
 
 
-def _reached(metadata: Any, kinds: tuple[str | None, ...], macros: bool) -> dict[str, dict[str, Any]]:
+def _reached(
+    metadata: Any, crate: str, kinds: tuple[str | None, ...], macros: bool
+) -> dict[str, dict[str, Any]]:
     """Return by id the crates that the extension module depends on in one of these ways, but for its own."""
     packages = {package["id"]: package for package in metadata["packages"]}
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
-    waiting = [each for each, package in packages.items() if package["name"] == "bitldp-python"]
+    waiting = [each for each, package in packages.items() if package["name"] == crate]
     found: set[str] = set()
     while waiting:
         each = waiting.pop()
@@ -91,18 +98,20 @@ def licence(package: dict[str, Any]) -> str:
     for name in TEXTS:
         if (folder / name).exists():
             text = (folder / name).read_text(encoding="utf-8")
+            others = folder / "LICENSE-THIRD-PARTY"  # of parts that the crate took over
+            text += "\n" + others.read_text(encoding="utf-8") if others.exists() else ""
             return "\n".join(line.rstrip() for line in text.strip().splitlines())
     raise FileNotFoundError(f"{package['name']} {package['version']}: no text of a licence in its sources")
 
 
-def notices() -> str:
+def notices(module: str) -> str:
     """Return the text of the file."""
-    linked, rest = crates()
+    linked, rest = crates(module)
     groups: dict[str, list[str]] = {}
     for package in linked:
         title = f"{package['name']} {package['version']}: {package['license'].replace('/', ' OR ')}"
         groups.setdefault(licence(package), []).append(f"{title}\n  {package['repository']}")
-    parts = [HEADER, STANDARD_LIBRARY]
+    parts = [HEADER.format(module=module), STANDARD_LIBRARY]
     parts += [f"{RULE}\n" + "\n".join(titles) + f"\n\n{text}\n" for text, titles in groups.items()]
     names = ", ".join(f"{package['name']} {package['version']}" for package in rest)
     parts.append(f"{RULE}\nIn no wheel, since they only build it or are for other systems: {names}\n")
@@ -110,7 +119,9 @@ def notices() -> str:
 
 
 if __name__ == "__main__":
-    made = notices()
-    if "--check" in sys.argv[1:]:
-        sys.exit(0 if NOTICES.read_text(encoding="utf-8") == made else f"{NOTICES.name}: write it again")
-    NOTICES.write_text(made, encoding="utf-8")
+    for module, (folder, _) in OF.items():
+        made, file = notices(module), folder / NAME
+        if "--check" not in sys.argv[1:]:
+            file.write_text(made, encoding="utf-8")
+        elif file.read_text(encoding="utf-8") != made:
+            sys.exit(f"{file.relative_to(ROOT)}: write it again")
