@@ -26,7 +26,6 @@ from bitldp.federated.client.account import UPDATE, Charge, ClientAccount, Place
 from bitldp.federated.client.examples import Bucketed, Examples, Randomized, said
 from bitldp.federated.client.examples import check as check_examples
 from bitldp.federated.flower import FAILED, REFUSED, refusal
-from bitldp.federated.wire.arrays import Layout
 from bitldp.federated.wire.codec import Factory, UpdateCodec, UpdatePlan, letters_of
 from bitldp.federated.wire.wire import fingerprint_digest
 from bitldp.ledger.budget import BudgetExceededError
@@ -328,8 +327,8 @@ class PrivateUpdateMod:
     on_failure : callable of an exception, optional
         Called on the client with what went wrong, which may hold private values, before the Error is sent.
     **options
-        Of `UpdateCodec`: `clip` (needed), `norm`, `update`, `interval`, `integers`, `allow_biased`,
-        `rows`.
+        Of `UpdateCodec`: `clip` (needed), `norm`, `update`, `interval`, `integers`, `only`, `keep_local`,
+        `allow_biased`, `rows`.
 
     Raises
     ------
@@ -447,7 +446,7 @@ class PrivateUpdateMod:
     def _private(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
         """Train, perturb, charge; raise before anything could leave."""
         before = _numpy(message.content[self._arrays])
-        layout = Layout.of(before, self.codec.integers)
+        layout = self.codec.layout(before)
         plan = self.codec.plan(layout).at(self._turn(message), examples=self.examples != "fixed")
         asked = question_of(message, plan.header.digest)
         path = self._kept_at(context)

@@ -9,6 +9,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -129,8 +130,9 @@ class DecodingStrategy(FedAvg):
         Number of the first round, for a run that goes on from a checkpoint: clients are told, and metrics
         are filed under, the number of the round since the beginning.
     **options
-        Of `UpdateCodec` (`clip`, `norm`, `update`, `interval`, `integers`, `allow_biased`, `rows`) and, where
-        there is no `inner` strategy, of `flwr.serverapp.strategy.FedAvg`.
+        Of `UpdateCodec` (`clip`, `norm`, `update`, `interval`, `integers`, `only`, `keep_local`,
+        `allow_biased`, `rows`) and, where there is no `inner` strategy, of
+        `flwr.serverapp.strategy.FedAvg`.
 
     Raises
     ------
@@ -193,7 +195,7 @@ class DecodingStrategy(FedAvg):
         first_round: int = 1,
         **options: Any,
     ) -> None:
-        own = ("clip", "norm", "update", "interval", "integers", "allow_biased", "rows")
+        own = [each.name for each in fields(UpdateCodec) if each.init and each.name != "mechanism"]
         released, self.inner = _parted(inner, mechanism, checks.flag("mean_only", mean_only))
         self.codec = UpdateCodec.of(released, {name: options.pop(name) for name in own if name in options})
         if self.inner is not None:
@@ -231,7 +233,7 @@ class DecodingStrategy(FedAvg):
         """Choose the clients of a round, and remember the model that they are sent."""
         turn = self._turn(server_round)
         self._model = {name: array.numpy() for name, array in arrays.items()}
-        self.codec.plan(Layout.of(self._model, self.codec.integers))  # refuses now what no client could send
+        self.codec.plan(self.codec.layout(self._model))  # refuses now what no client could send
         configure = super().configure_train if self.inner is None else self.inner.configure_train
         if self.seed is None:
             messages = list(configure(turn, arrays, config, grid))
@@ -257,7 +259,7 @@ class DecodingStrategy(FedAvg):
         """
         if not self._asked:
             return None, None
-        layout = Layout.of(self._model, self.codec.integers)
+        layout = self.codec.layout(self._model)
         plan = self.codec.plan(layout).at(self._turn(server_round))
         mean, counts = self._collect(plan, replies)
         if mean.reports == 0 or mean.reports < self.min_fraction * len(self._asked):
@@ -268,7 +270,7 @@ class DecodingStrategy(FedAvg):
             )
         arrays = self.updated(layout, mean.value)
         if self.inner is not None:
-            arrays = self._stepped(self._turn(server_round), arrays)
+            arrays = self._stepped(self._turn(server_round), layout, arrays)
         metrics: dict[str, Any] = {"clients": len(self._asked), "reports": mean.reports, **counts}
         if mean.reports > 1:
             metrics["stderr"] = mean.stderr()
@@ -282,7 +284,9 @@ class DecodingStrategy(FedAvg):
             return layout.restore(mean, self._model)
         return layout.restore(layout.flatten(self._model) + self.rate * mean, self._model)
 
-    def _stepped(self, turn: int, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def _stepped(
+        self, turn: int, layout: Layout, arrays: Mapping[str, NDArray[Any]]
+    ) -> dict[str, NDArray[Any]]:
         """Return the arrays that the inner strategy makes of the mean, as of one reply."""
         assert self.inner is not None
         record = RecordDict(
@@ -296,9 +300,9 @@ class DecodingStrategy(FedAvg):
         if made is None or set(made) != set(self._model):
             name = type(self.inner).__name__
             raise TypeError(f"inner: {name} made no model of the mean with the arrays that it was given")
-        # A step of Adam makes floats of integers, which no client has sent.
+        # What no client has sent stays: a step of Adam makes floats of integers.
         return {
-            name: made[name].numpy().astype(array.dtype) if array.dtype.kind == "f" else array
+            name: made[name].numpy().astype(array.dtype) if layout.sends(name) else array
             for name, array in self._model.items()
         }
 
