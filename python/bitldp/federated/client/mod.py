@@ -7,10 +7,12 @@ import json
 import logging
 import math
 import os
+import traceback
 import warnings
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from contextvars import ContextVar
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -266,6 +268,8 @@ OTHERS_SENTENCE = "bitldp: this client answers no messages of this kind"
 
 Answer = Callable[[Message, Context, ClientAppCallable], Message]
 
+DEBUGGING: ContextVar[bool] = ContextVar("bitldp debugging", default=False)  # to standard error, never sent
+
 
 REPORT = "report"
 """Key of the report in the reply's record of arrays."""
@@ -428,6 +432,8 @@ class PrivateUpdateMod:
 
     def _refused(self, message: Message, code: int, sentence: str, error: Exception) -> Message:
         log.warning("%s (%s)", sentence, type(error).__name__)  # its text may hold private values
+        if DEBUGGING.get():
+            traceback.print_exception(error)
         if self._on_failure is not None:
             try:
                 self._on_failure(error)

@@ -87,7 +87,7 @@ class _Arrivals(NamedTuple):
             expected = node in waiting
             waiting.discard(node)
             if reply.has_error():
-                failed[_CAUSES.get(reply.error.reason, "other")] += 1
+                failed[_CAUSES.get(reply.error.reason or "", "other")] += 1
                 log.info("client %d sent no report: error %d", node, reply.error.code)
             else:
                 answers.append((reply, expected))
