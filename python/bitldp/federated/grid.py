@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import random
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -21,6 +22,7 @@ from flwr.supercore.run import Run
 from bitldp.base import checks
 from bitldp.base.files import fleeting
 from bitldp.federated import flower
+from bitldp.federated.client.mod import DEBUGGING
 
 __all__ = ["CLIENT_SENTENCE", "InProcessGrid", "InProcessRun", "run_in_process"]
 
@@ -53,6 +55,9 @@ class InProcessGrid(Grid):
     raise_errors : bool
         Whether an exception of the client app is raised here, for debugging. Otherwise the reply is an Error
         with a fixed sentence: the exception's text may hold private values.
+    debug : bool
+        Whether the traceback of every client that fails is printed to standard error, those of a step before
+        its release included, which its mod keeps to itself otherwise. It may hold private values.
 
     Notes
     -----
@@ -71,6 +76,7 @@ class InProcessGrid(Grid):
         threads: int = 1,
         recorder: Recorder | None = None,
         raise_errors: bool = False,
+        debug: bool = False,
     ) -> None:
         if not callable(client_app):
             raise TypeError(f"client_app: must be a ClientApp, not {type(client_app).__name__}")
@@ -79,6 +85,7 @@ class InProcessGrid(Grid):
         self._threads = checks.integer("threads", threads, 1, 1 << 10)
         self._recorder = recorder
         self._raise_errors = raise_errors
+        self._debug = checks.flag("debug", debug)
         self._run = flower.empty_run(1)
         self._sent = 0
         self._waiting: dict[str, Message] = {}
@@ -174,6 +181,7 @@ class InProcessGrid(Grid):
         own.__dict__ = dict(message.__dict__)
         if message.has_content():
             own.content = _copied(message.content)
+        before = DEBUGGING.set(self._debug)
         try:
             reply = self._app(own, self.contexts[node])
             if not isinstance(reply, Message):
@@ -182,7 +190,11 @@ class InProcessGrid(Grid):
             if self._raise_errors:
                 raise
             log.warning("client %d: %s (%s)", node, CLIENT_SENTENCE, type(error).__name__)
+            if self._debug:
+                traceback.print_exception(error)
             return flower.refusal(message, flower.FAILED, CLIENT_SENTENCE)
+        finally:
+            DEBUGGING.reset(before)
         flower.number(reply, f"reply-to-{message.metadata.message_id}")
         return reply
 
@@ -228,6 +240,7 @@ def run_in_process(
     threads: int = 1,
     recorder: Recorder | None = None,
     raise_errors: bool = False,
+    debug: bool = False,
     durable: bool = False,
 ) -> InProcessRun:
     """Run a Flower app in this process.
@@ -236,7 +249,7 @@ def run_in_process(
     ----------
     server_app, client_app : ServerApp, ClientApp
         The two halves, as they run under ``flwr run``.
-    clients, run_config, node_config, threads, recorder, raise_errors
+    clients, run_config, node_config, threads, recorder, raise_errors, debug
         As of `InProcessGrid`.
     seed : int, optional
         Seeds Python's global `random` during the run, from which Flower's strategies choose clients. Privacy
@@ -268,6 +281,7 @@ def run_in_process(
         threads=threads,
         recorder=recorder,
         raise_errors=raise_errors,
+        debug=debug,
     )
     context = Context(
         run_id=1,

@@ -384,7 +384,9 @@ def test_flowers_strategies_go_on_where_evaluations_are_refused(asked):
     assert made.result.train_metrics_clientapp[2]["reports"] == 40
     judged = made.result.evaluate_metrics_clientapp
     assert (dict(judged[2]) if asked else judged) == (
-        {"clients": 40, "reports": 0, "failed": 40, "missing": 0, "rejected": 0} if asked else {}
+        {"clients": 40, "reports": 0, "failed": 40, "missing": 0, "rejected": 0, "failed-other": 40}
+        if asked
+        else {}
     )
     assert all(
         ClientAccount(10.0, path="run").ledger(each).spent == pytest.approx(4.0)

@@ -17,6 +17,7 @@ from bitldp.federated import (
     DecodingStrategy,
     InProcessGrid,
     PrivateUpdateMod,
+    RoundFailedError,
     flower,
     from_record,
     run_in_process,
@@ -325,3 +326,20 @@ def test_the_example_learns(monkeypatch, capsys, tmp_path):
     assert isinstance(run.context, Context)
     for name in [name for name in sys.modules if name.startswith("digits_app")]:
         del sys.modules[name]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_debug_prints_what_a_client_raised(capsys, threads):
+    """Of the step that the mod guards, too; without it nothing of the error is printed."""
+
+    def dies(message, context):
+        raise KeyError("layer of mine")
+
+    app = make_client(PrivateUpdateMod(CODEC, budget=1000.0, ledger="run"), dies)
+    server = make_server(DecodingStrategy(CODEC, fraction_evaluate=0.0))
+    for debug in (False, True):
+        with pytest.raises(RoundFailedError):
+            run_in_process(server, app, 3, threads=threads, debug=debug)
+        printed = capsys.readouterr().err
+        assert printed.count("KeyError: 'layer of mine'") == (3 if debug else 0)
+        assert ("in dies" in printed) == debug

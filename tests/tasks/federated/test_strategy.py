@@ -374,3 +374,22 @@ def test_bad_parameters(options, message):
 def test_a_rate_is_not_for_replacing():
     with pytest.raises(ValueError, match="rate"):
         DecodingStrategy(bitldp.Duchi(epsilon=1.0), clip=1.0, update="replace", rate=0.5)
+
+
+def test_a_run_past_its_budget_ends_with_the_last_model():
+    """Two rounds are paid for; the third fails for every client, and says why."""
+    two = make_client(mod(budget=2 * CODEC.plan(LAYOUT).guarantee.record * CODEC.plan(LAYOUT).records))
+    with pytest.raises(RoundFailedError, match=r"4 failed-budget") as failed:
+        run(two, rounds=5)
+    result = failed.value.result
+    assert list(result.train_metrics_clientapp) == [1, 2]
+    whole = run(two, rounds=2)
+    for name, array in from_record(result.arrays).items():
+        np.testing.assert_array_equal(array, from_record(whole.result.arrays)[name])
+
+
+def test_a_first_round_that_fails_ends_with_the_first_model():
+    with pytest.raises(RoundFailedError, match=r"4 failed-step") as failed:
+        run(make_client(mod(), _dies))
+    for name, array in from_record(failed.value.result.arrays).items():
+        np.testing.assert_array_equal(array, initial()[name])

@@ -7,10 +7,12 @@ import json
 import logging
 import math
 import os
+import traceback
 import warnings
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from contextvars import ContextVar
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -26,7 +28,6 @@ from bitldp.federated.client.account import UPDATE, Charge, ClientAccount, Place
 from bitldp.federated.client.examples import Bucketed, Examples, Randomized, said
 from bitldp.federated.client.examples import check as check_examples
 from bitldp.federated.flower import FAILED, REFUSED, refusal
-from bitldp.federated.wire.arrays import Layout
 from bitldp.federated.wire.codec import Factory, UpdateCodec, UpdatePlan, letters_of
 from bitldp.federated.wire.wire import fingerprint_digest
 from bitldp.ledger.budget import BudgetExceededError
@@ -267,6 +268,8 @@ OTHERS_SENTENCE = "bitldp: this client answers no messages of this kind"
 
 Answer = Callable[[Message, Context, ClientAppCallable], Message]
 
+DEBUGGING: ContextVar[bool] = ContextVar("bitldp debugging", default=False)  # to standard error, never sent
+
 
 REPORT = "report"
 """Key of the report in the reply's record of arrays."""
@@ -328,8 +331,8 @@ class PrivateUpdateMod:
     on_failure : callable of an exception, optional
         Called on the client with what went wrong, which may hold private values, before the Error is sent.
     **options
-        Of `UpdateCodec`: `clip` (needed), `norm`, `update`, `interval`, `integers`, `allow_biased`,
-        `rows`.
+        Of `UpdateCodec`: `clip` (needed), `norm`, `update`, `interval`, `integers`, `only`, `keep_local`,
+        `allow_biased`, `rows`.
 
     Raises
     ------
@@ -429,6 +432,8 @@ class PrivateUpdateMod:
 
     def _refused(self, message: Message, code: int, sentence: str, error: Exception) -> Message:
         log.warning("%s (%s)", sentence, type(error).__name__)  # its text may hold private values
+        if DEBUGGING.get():
+            traceback.print_exception(error)
         if self._on_failure is not None:
             try:
                 self._on_failure(error)
@@ -447,7 +452,7 @@ class PrivateUpdateMod:
     def _private(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
         """Train, perturb, charge; raise before anything could leave."""
         before = _numpy(message.content[self._arrays])
-        layout = Layout.of(before, self.codec.integers)
+        layout = self.codec.layout(before)
         plan = self.codec.plan(layout).at(self._turn(message), examples=self.examples != "fixed")
         asked = question_of(message, plan.header.digest)
         path = self._kept_at(context)

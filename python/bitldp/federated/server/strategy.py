@@ -9,6 +9,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -34,7 +35,7 @@ from flwr.serverapp.strategy import (
 from numpy.typing import NDArray
 
 from bitldp.base import checks
-from bitldp.federated.client.mod import REPORT, STYPE, Evaluation
+from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, REPORT, STYPE, Evaluation
 from bitldp.federated.server.mean import ReportMean
 from bitldp.federated.wire.arrays import Layout
 from bitldp.federated.wire.codec import Factory, UpdateCodec, UpdatePlan
@@ -55,6 +56,7 @@ _NOT_MEAN: dict[type[Strategy], str] = {
     FedXgbBagging: "joins trees",
     FedXgbCyclic: "hands trees on",
 }
+_CAUSES = {BUDGET_SENTENCE: "budget", FAILURE_SENTENCE: "step"}
 _FED_AVG = tuple(inspect.signature(FedAvg).parameters)
 
 
@@ -65,33 +67,52 @@ class _Arrivals(NamedTuple):
     ----------
     answers : list of (Message, bool)
         Replies without an error, and whether each is the first one of a client that was asked.
-    failed, missing : int
-        Replies with an error, and clients that did not reply.
+    failed : Counter of str
+        Replies with an error, by cause: "budget", "step" or "other".
+    missing : int
+        Clients that did not reply.
     """
 
     answers: list[tuple[Message, bool]]
-    failed: int
+    failed: Counter[str]
     missing: int
 
     @classmethod
     def of(cls, asked: set[int], replies: Iterable[Message]) -> _Arrivals:
         """Sort the replies of the clients that were asked, and of others."""
-        waiting, failed = set(asked), 0
+        waiting, failed = set(asked), Counter[str]()
         answers: list[tuple[Message, bool]] = []
         for reply in replies:
             node = reply.metadata.src_node_id
             expected = node in waiting
             waiting.discard(node)
             if reply.has_error():
-                failed += 1
+                failed[_CAUSES.get(reply.error.reason or "", "other")] += 1
                 log.info("client %d sent no report: error %d", node, reply.error.code)
             else:
                 answers.append((reply, expected))
         return cls(answers, failed, len(waiting))
 
+    def counts(self, rejected: Counter[str]) -> dict[str, int]:
+        """Return what did not come and what was rejected, by cause, as metrics of the round."""
+        counts = {"failed": self.failed.total(), "missing": self.missing, "rejected": rejected.total()}
+        counts |= {f"failed-{cause}": count for cause, count in sorted(self.failed.items())}
+        return counts | {f"rejected-{reason}": count for reason, count in sorted(rejected.items())}
+
 
 class RoundFailedError(RuntimeError):
-    """Error for a round with too few readable reports. The run ends with the last good model."""
+    """Error for a round with too few readable reports.
+
+    Attributes
+    ----------
+    result : flwr.serverapp.strategy.Result
+        The last good model, or the one that the run began with, and the clients' metrics of the rounds
+        before. Filled in by `DecodingStrategy.start`; empty where a round is driven by hand.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.result = Result()
 
 
 class DecodingStrategy(FedAvg):
@@ -129,8 +150,9 @@ class DecodingStrategy(FedAvg):
         Number of the first round, for a run that goes on from a checkpoint: clients are told, and metrics
         are filed under, the number of the round since the beginning.
     **options
-        Of `UpdateCodec` (`clip`, `norm`, `update`, `interval`, `integers`, `allow_biased`, `rows`) and, where
-        there is no `inner` strategy, of `flwr.serverapp.strategy.FedAvg`.
+        Of `UpdateCodec` (`clip`, `norm`, `update`, `interval`, `integers`, `only`, `keep_local`,
+        `allow_biased`, `rows`) and, where there is no `inner` strategy, of
+        `flwr.serverapp.strategy.FedAvg`.
 
     Raises
     ------
@@ -142,10 +164,11 @@ class DecodingStrategy(FedAvg):
     Notes
     -----
     Each round's metrics are: "clients" asked, "reports" averaged, "failed" (Error replies), "missing" (no
-    reply in time), "rejected" (bytes that are no such report) and "rejected-REASON" for each reason that
-    occurred; "bytes-up" of all reports that came, headers included; "stderr", the standard error of the mean
-    update, as root mean square over its coordinates (absent for one report); and, where examples weigh,
-    "largest-share": the part of the mean that is one client's.
+    reply in time), "rejected" (bytes that are no such report), and their causes where they occurred:
+    "failed-budget" (the client's budget is exhausted), "failed-step" (its training or release failed),
+    "failed-other", and "rejected-REASON"; "bytes-up" of all reports that came, headers included; "stderr",
+    the standard error of the mean update, as root mean square over its coordinates (absent for one report);
+    and, where examples weigh, "largest-share": the part of the mean that is one client's.
 
     A report names its round, and one of another round is rejected. Of an evaluation only those replies count
     whose every metric is a number that its mechanism releases; all weigh the same, whatever they state.
@@ -193,7 +216,7 @@ class DecodingStrategy(FedAvg):
         first_round: int = 1,
         **options: Any,
     ) -> None:
-        own = ("clip", "norm", "update", "interval", "integers", "allow_biased", "rows")
+        own = [each.name for each in fields(UpdateCodec) if each.init and each.name != "mechanism"]
         released, self.inner = _parted(inner, mechanism, checks.flag("mean_only", mean_only))
         self.codec = UpdateCodec.of(released, {name: options.pop(name) for name in own if name in options})
         if self.inner is not None:
@@ -224,6 +247,7 @@ class DecodingStrategy(FedAvg):
         self._model: dict[str, NDArray[Any]] = {}
         self._asked: set[int] = set()
         self._judges: set[int] = set()
+        self._past = Result()  # the rounds so far, for an error that ends the run
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -231,7 +255,7 @@ class DecodingStrategy(FedAvg):
         """Choose the clients of a round, and remember the model that they are sent."""
         turn = self._turn(server_round)
         self._model = {name: array.numpy() for name, array in arrays.items()}
-        self.codec.plan(Layout.of(self._model, self.codec.integers))  # refuses now what no client could send
+        self.codec.plan(self.codec.layout(self._model))  # refuses now what no client could send
         configure = super().configure_train if self.inner is None else self.inner.configure_train
         if self.seed is None:
             messages = list(configure(turn, arrays, config, grid))
@@ -257,7 +281,7 @@ class DecodingStrategy(FedAvg):
         """
         if not self._asked:
             return None, None
-        layout = Layout.of(self._model, self.codec.integers)
+        layout = self.codec.layout(self._model)
         plan = self.codec.plan(layout).at(self._turn(server_round))
         mean, counts = self._collect(plan, replies)
         if mean.reports == 0 or mean.reports < self.min_fraction * len(self._asked):
@@ -268,13 +292,16 @@ class DecodingStrategy(FedAvg):
             )
         arrays = self.updated(layout, mean.value)
         if self.inner is not None:
-            arrays = self._stepped(self._turn(server_round), arrays)
+            arrays = self._stepped(self._turn(server_round), layout, arrays)
         metrics: dict[str, Any] = {"clients": len(self._asked), "reports": mean.reports, **counts}
         if mean.reports > 1:
             metrics["stderr"] = mean.stderr()
         if self.weighting == "examples":
             metrics["largest-share"] = mean.largest_share
-        return ArrayRecord({name: Array(array) for name, array in arrays.items()}), MetricRecord(metrics)
+        model = ArrayRecord({name: Array(array) for name, array in arrays.items()})
+        self._past.arrays = model
+        self._past.train_metrics_clientapp[self._turn(server_round)] = MetricRecord(metrics)
+        return model, MetricRecord(metrics)
 
     def updated(self, layout: Layout, mean: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
         """Return the new arrays of the model, given the mean update; subclasses may replace this."""
@@ -282,7 +309,9 @@ class DecodingStrategy(FedAvg):
             return layout.restore(mean, self._model)
         return layout.restore(layout.flatten(self._model) + self.rate * mean, self._model)
 
-    def _stepped(self, turn: int, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def _stepped(
+        self, turn: int, layout: Layout, arrays: Mapping[str, NDArray[Any]]
+    ) -> dict[str, NDArray[Any]]:
         """Return the arrays that the inner strategy makes of the mean, as of one reply."""
         assert self.inner is not None
         record = RecordDict(
@@ -296,9 +325,9 @@ class DecodingStrategy(FedAvg):
         if made is None or set(made) != set(self._model):
             name = type(self.inner).__name__
             raise TypeError(f"inner: {name} made no model of the mean with the arrays that it was given")
-        # A step of Adam makes floats of integers, which no client has sent.
+        # What no client has sent stays: a step of Adam makes floats of integers.
         return {
-            name: made[name].numpy().astype(array.dtype) if array.dtype.kind == "f" else array
+            name: made[name].numpy().astype(array.dtype) if layout.sends(name) else array
             for name, array in self._model.items()
         }
 
@@ -325,9 +354,7 @@ class DecodingStrategy(FedAvg):
             except WireError as error:
                 rejected[error.reason] += 1
                 log.warning("a client's %s", error)
-        counts = {"failed": came.failed, "missing": came.missing, "rejected": sum(rejected.values())}
-        counts |= {f"rejected-{reason}": count for reason, count in sorted(rejected.items())}
-        return mean, counts | {"bytes-up": size}
+        return mean, came.counts(rejected) | {"bytes-up": size}
 
     def _report(self, reply: Message) -> bytes:
         record = reply.content.get(self.arrayrecord_key) if reply.has_content() else None
@@ -374,12 +401,13 @@ class DecodingStrategy(FedAvg):
             else:
                 rows.append(released)
         metrics: dict[str, Any] = {"clients": len(self._judges), "reports": len(rows)}
-        metrics |= {"failed": came.failed, "missing": came.missing, "rejected": rejected}
+        metrics |= came.counts(Counter()) | {"rejected": rejected}
         for name in rows[0] if rows else ():
             values = np.array([row[name] for row in rows])
             metrics[name] = math.fsum(values) / len(values)
             if len(rows) > 1:
                 metrics[f"stderr-{name}"] = float(np.std(values, ddof=1)) / math.sqrt(len(rows))
+        self._past.evaluate_metrics_clientapp[self._turn(server_round)] = MetricRecord(metrics)
         return MetricRecord(metrics)
 
     def summary(self) -> None:
@@ -395,9 +423,16 @@ class DecodingStrategy(FedAvg):
         Raises
         ------
         RoundFailedError
-            See `aggregate_train`.
+            See `aggregate_train`; its `result` has the last good model.
         """
-        result = super().start(grid, *args, **options)
+        self._past = Result()
+        try:
+            result = super().start(grid, *args, **options)
+        except RoundFailedError as error:
+            error.result = self._past
+            if not error.result.arrays:  # it was the first round
+                error.result.arrays = ArrayRecord({name: Array(each) for name, each in self._model.items()})
+            raise
         if self.first_round > 1:
             for name in ("train_metrics_clientapp", "evaluate_metrics_clientapp"):
                 filed = {self._turn(number): metrics for number, metrics in getattr(result, name).items()}

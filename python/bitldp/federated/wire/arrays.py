@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 import numpy as np
@@ -61,28 +62,48 @@ class Layout:
         Shape of each array; an empty one takes no coordinate.
     dtypes : tuple of str
         NumPy dtype strings.
+    kept : tuple of str
+        Names of the arrays that are never sent, in the order of `names`.
 
     Notes
     -----
-    Only floating-point arrays take coordinates. Others (counters, masks) are refused, or, with
-    ``integers="keep"``, are never sent: the server keeps its own.
+    Only floating-point arrays that are not `kept` take coordinates. Others (counters, masks) are refused, or,
+    with ``integers="keep"``, are never sent: the server keeps its own.
     """
 
     names: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]
     dtypes: tuple[str, ...]
+    kept: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[Any]], integers: Integers = "refuse") -> Layout:
+    def of(
+        cls,
+        arrays: Mapping[str, NDArray[Any]],
+        integers: Integers = "refuse",
+        only: Sequence[str] = (),
+        keep_local: Sequence[str] = (),
+    ) -> Layout:
         """Return the layout of arrays.
+
+        Parameters
+        ----------
+        arrays : mapping of str to ndarray
+            Of the model.
+        integers, only, keep_local
+            As of `UpdateCodec`.
 
         Raises
         ------
         TypeError, ValueError
             For an array that holds no floating-point numbers (with ``integers="keep"``: nor integers nor
-            booleans), and where no array has a coordinate.
+            booleans), for a pattern that no name matches, and where no array has a coordinate.
         """
+        sent = set(_matching("only", only, arrays)) if only else set(arrays)
+        sent -= set(_matching("keep_local", keep_local, arrays))
         for name, array in arrays.items():
+            if name not in sent:
+                continue
             kinds = "f" if integers == "refuse" else "fiub"
             if array.dtype.kind not in kinds or array.ndim > _MOST_DIMENSIONS:
                 hint = "; integers='keep' leaves them out" if array.dtype.kind in "iub" else ""
@@ -91,13 +112,19 @@ class Layout:
             tuple(arrays),
             tuple(array.shape for array in arrays.values()),
             tuple(array.dtype.str for array in arrays.values()),
+            tuple(name for name in arrays if name not in sent),
         )
         if layout.size == 0:
             raise ValueError("arrays: no floating-point coordinate in them to report")
         return layout
 
+    def sends(self, name: str) -> bool:
+        """Return whether an array takes coordinates of an update."""
+        floating = np.dtype(self.dtypes[self.names.index(name)]).kind == "f"
+        return floating and name not in self.kept
+
     def _coordinates(self, index: int) -> int:
-        if np.dtype(self.dtypes[index]).kind != "f":
+        if not self.sends(self.names[index]):
             return 0
         return int(np.prod(self.shapes[index], dtype=np.int64))
 
@@ -109,22 +136,29 @@ class Layout:
     @property
     def digest(self) -> bytes:
         """Digest of 16 bytes that tells layouts apart."""
-        text = json.dumps([self.names, self.shapes, self.dtypes], separators=(",", ":"))
+        kept = [self.kept] if self.kept else []  # without any, the digest is that of before there were any
+        text = json.dumps([self.names, self.shapes, self.dtypes, *kept], separators=(",", ":"))
         return hashlib.sha256(text.encode()).digest()[:16]
 
     def flatten(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-        """Return the floating-point arrays as one vector of float64.
+        """Return the floating-point arrays that are sent as one vector of float64.
+
+        Arrays that are `kept` may be there or not; they are not looked at.
 
         Raises
         ------
         ValueError
             If names, shapes or dtypes are not those of the layout.
         """
-        if tuple(arrays) != self.names:
+        sent = tuple(name for name in self.names if name not in self.kept)
+        if tuple(name for name in arrays if name not in self.kept) != sent:
             raise ValueError("arrays: the names are not those of the layout")
         vector = np.empty(self.size)
         start = 0
-        for index, array in enumerate(arrays.values()):
+        for index, name in enumerate(self.names):
+            if name in self.kept:
+                continue
+            array = arrays[name]
             if array.shape != self.shapes[index] or array.dtype.str != self.dtypes[index]:
                 raise ValueError(
                     f"arrays: {self.names[index]!r} must have shape {self.shapes[index]} and dtype "
@@ -144,7 +178,7 @@ class Layout:
         start = 0
         for index, name in enumerate(self.names):
             dtype = np.dtype(self.dtypes[index])
-            if dtype.kind != "f":
+            if not self.sends(name):
                 arrays[name] = np.array(kept[name])
                 continue
             count = self._coordinates(index)
@@ -153,6 +187,17 @@ class Layout:
                 arrays[name] = part.astype(dtype)
             start += count
         return arrays
+
+
+def _matching(option: str, patterns: Sequence[str], names: Iterable[str]) -> list[str]:
+    """Return the names that any of some patterns matches; each must match one."""
+    found: list[str] = []
+    for pattern in patterns:
+        matched = [name for name in names if fnmatchcase(name, pattern)]
+        if not matched:
+            raise ValueError(f"{option}: no array of the model has a name like {pattern!r}")
+        found += matched
+    return found
 
 
 def to_record(arrays: Mapping[str, Any] | Sequence[Any]) -> ArrayRecord:

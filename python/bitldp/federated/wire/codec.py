@@ -130,6 +130,12 @@ class UpdateCodec:
     integers : {"refuse", "keep"}
         What happens to arrays of integers or booleans: refused, or not sent, so that the server keeps its
         own.
+    only : str or sequence of str
+        Names of the arrays that are released, as patterns ("head.*", "*lora*"); each must match one. Empty:
+        all. The others are never sent, and the server keeps its own; a reply may leave them out.
+    keep_local : str or sequence of str
+        Patterns of names that are never sent, such as "*running_*" for the statistics of batch
+        normalisation, or the layers that a client keeps for itself.
     allow_biased : bool
         Whether a mechanism without an unbiased decode (BRR with m >= 2) may be averaged all the same.
     rows : int
@@ -158,6 +164,8 @@ class UpdateCodec:
     integers: Integers = "refuse"
     allow_biased: bool = False
     rows: int = 1
+    only: str | Sequence[str] = ()
+    keep_local: str | Sequence[str] = ()
     _plans: dict[Layout, UpdatePlan] = field(default_factory=dict, init=False, repr=False, compare=False)
     _lock: Any = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
@@ -173,6 +181,8 @@ class UpdateCodec:
         checks.choice("update", self.update, UPDATES)
         checks.choice("integers", self.integers, ("refuse", "keep"))
         object.__setattr__(self, "rows", checks.integer("rows", self.rows, 1, _MOST_ROWS))
+        for name in ("only", "keep_local"):
+            object.__setattr__(self, name, _patterns(name, getattr(self, name)))
         if self.interval is not None:
             object.__setattr__(self, "interval", checks.pair("interval", self.interval))
         if isinstance(self.mechanism, Mechanism):
@@ -204,8 +214,19 @@ class UpdateCodec:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the parameters alone."""
-        options = (self.norm, self.update, self.interval, self.integers, self.allow_biased, self.rows)
+        parts = (self.only, self.keep_local)
+        options = (self.norm, self.update, self.interval, self.integers, self.allow_biased, self.rows, *parts)
         return type(self), (self.mechanism, self.clip, *options)
+
+    def layout(self, arrays: Mapping[str, NDArray[Any]]) -> Layout:
+        """Return the layout of a model's arrays: which of them are released, and where.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As of `Layout.of`.
+        """
+        return Layout.of(arrays, self.integers, self.only, self.keep_local)
 
     def plan(self, layout: Layout) -> UpdatePlan:
         """Return the plan for updates of a layout; each is built once."""
@@ -243,6 +264,13 @@ class UpdateCodec:
         )
         letters = letters_of(mechanism, allow_biased=self.allow_biased)
         return UpdatePlan(mechanism, layout, header, form, letters, self.rows)
+
+
+def _patterns(name: str, given: Any) -> tuple[str, ...]:
+    patterns = (given,) if isinstance(given, str) else tuple(given)
+    if not all(isinstance(each, str) and each for each in patterns):
+        raise TypeError(f"{name}: must be patterns of names, which are not empty")
+    return patterns
 
 
 @dataclass(frozen=True)
@@ -304,6 +332,7 @@ class UpdatePlan:
         """
         if self.rows == 1:
             return self.layout.flatten(arrays)
+        arrays = {name: array for name, array in arrays.items() if name not in self.layout.kept}
         if any(array.shape[:1] != (self.rows,) for array in arrays.values()):
             raise ValueError(f"arrays: must all have an axis of {self.rows} rows in front")
         return np.stack(
