@@ -34,7 +34,7 @@ class SharedSum(Protocol):
     clients, floor, colluding : int
         Clients n of the sum, honest survivors h that its noise is made for, and clients that may work with
         the server.
-    bits, numbers : int
+    bits, coordinates : int
         Bits b of the modulus 2**b, and integers of a share.
     """
 
@@ -51,13 +51,13 @@ class SharedSum(Protocol):
     def bits(self) -> int: ...  # noqa: D102
 
     @property
-    def numbers(self) -> int: ...  # noqa: D102
+    def coordinates(self) -> int: ...  # noqa: D102
 
     def terms(self) -> Mapping[str, Any]:
         """Return all that two sums must have in common to be one: JSON values."""
 
     def share(self, x: Any, *, rng: Any = None) -> NDArray[Any]:
-        """Return a client's noisy share of integers modulo 2**bits, shape (numbers,)."""
+        """Return a client's noisy share of integers modulo 2**bits, shape (coordinates,)."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class Agreement:
             "version": 1,
             "sum": self.sum.terms(),
             "bits": self.sum.bits,
-            "numbers": self.sum.numbers,
+            "coordinates": self.sum.coordinates,
             "keys": [bytes(key).hex() for key in self._public],
             "threshold": self.threshold,
             "degree": self.degree,
