@@ -16,7 +16,7 @@ The house; every folder is one idea, and stands only on those that come before i
     what a report is worth     letters
     the three as one           release
     what a mechanism is        mechanism; with estimate for many reports, and design for solved tables
-    what releases cost         accounting, amplification, ledger
+    what releases cost         accounting, amplification, ledger, sums
     the named mechanisms       categorical, numeric, bits, points, record, ordered, compression, selection
     what to do with them       recommend, audit, tables (verify, sklearn), federated
     where to meet them         report, cli; and reference, the same laws once more in NumPy
@@ -143,6 +143,7 @@ _MODULES = (
     "report",
     "selection",
     "sklearn",
+    "sums",
     "tables",
     "verify",
 )

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from bitldp.privacy import ONE
 
-__all__ = ["gaussian_weights", "geometric_weights", "is_log_concave", "skellam_weights"]
+__all__ = ["gaussian_weights", "geometric_weights", "is_log_concave", "skellam_chances", "skellam_weights"]
 
 Real: TypeAlias = "float | Decimal"
 
@@ -136,13 +136,40 @@ def skellam_weights(mu: Real, reach: int, *, lumped: bool = False) -> list[int]:
 
     Notes
     -----
-    P(k) = e^(-2 mu) I_k(2 mu) with the modified Bessel function, whose recurrence
-    ``I_(k-1) = I_(k+1) + (k/mu) I_k`` is stable from above (Miller's algorithm); it starts where the law has
-    fallen by another e^-60, so that its relative error is below e^-120. Rounding is that of
-    `gaussian_weights`.
+    The chances are those of `skellam_chances`; rounding is that of `gaussian_weights`.
     """
     _check(reach)
-    start, fallen = reach, 0.0
+    law = skellam_chances(mu, reach)
+    with decimal.localcontext(_CONTEXT):
+        if not lumped:
+            return _log_concave("mu", law)
+        law[-1] += (1 - law[0] - 2 * sum(law[1:], Decimal(0))) / 2
+        return _rounded("mu", law)
+
+
+def skellam_chances(mu: Real, reach: int) -> list[Decimal]:
+    """Return the chances of 0, ..., reach of Skellam noise, a difference of two Poisson(mu).
+
+    Parameters
+    ----------
+    mu : float or Decimal
+        As of `skellam_weights`.
+    reach : int
+        Zero or more.
+
+    Returns
+    -------
+    list of Decimal
+        P(k) = e^(-2 mu) I_k(2 mu), with a relative error below e^-100: what is missing to one is the two tails.
+
+    Notes
+    -----
+    The recurrence of the modified Bessel function, ``I_(k-1) = I_(k+1) + (k/mu) I_k``, is stable from above
+    (Miller's algorithm); it starts where the law has fallen by another e^-60.
+    """
+    # The sum of all, which the chances are divided by, needs those beyond a small reach, too.
+    start = max(reach, int(12.0 * (2.0 * float(mu)) ** 0.5)) if reach else 0
+    fallen = 0.0
     while fallen < _START:  # I_(k+1)/I_k is below e^-asinh(k/(2 mu)), and asinh(t) above 0.88 min(1, t)
         start += 1
         fallen += 0.88 * min(1.0, start / (2.0 * float(mu)))
@@ -157,10 +184,8 @@ def skellam_weights(mu: Real, reach: int, *, lumped: bool = False) -> list[int]:
                 law.append(here)
             above, here = here, above + here * k / mean
         law.append(here)
-        if not lumped:
-            return _log_concave("mu", [each / here for each in reversed(law)])
-        law[0] += tail
-        return _rounded("mu", [each / here for each in reversed(law)])
+        whole = here + 2 * (tail + sum(law[:-1], Decimal(0)))
+        return [each / whole for each in reversed(law)]
 
 
 def is_log_concave(weights: list[int]) -> bool:
