@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from bitldp import Estimate
+from bitldp.sums import Central
 from bitldp.sums.protocol import Agreement, SummingClient, SummingServer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -21,8 +23,26 @@ class PlainSum:
     coordinates: int = 3
     colluding: int = 0
 
+    @property
+    def kind(self) -> PlainSum:
+        return self
+
+    @property
+    def least_survivors(self) -> int:
+        return self.floor + self.colluding
+
+    @property
+    def guarantee(self) -> PlainSum:
+        return self
+
+    def central(self, survivors: int | None = None) -> Central:
+        return Central(1.0, 1e-6, False, "none")
+
     def terms(self) -> dict[str, Any]:
-        return {"kind": "plain"}
+        return {**asdict(self), "kind": "plain"}
+
+    def decode(self, total: np.ndarray, survivors: int) -> Estimate:
+        return Estimate(total.astype(float), np.zeros(len(total)), survivors)
 
     def share(self, x: Any, *, rng: Any = None) -> np.ndarray:
         return np.atleast_1d(np.asarray(x)).astype(np.uint64) & np.uint64((1 << self.bits) - 1)
@@ -50,8 +70,7 @@ class Machines:
         """Return what each client sums: random words of the modulus."""
         total = self.agreement.sum
         rng = np.random.default_rng(seed)
-        bits = rng.integers(0, 1 << 32, (total.clients, total.coordinates, 2), dtype=np.uint64)
-        return (bits[..., 0] << np.uint64(32) | bits[..., 1]) & np.uint64((1 << total.bits) - 1)
+        return rng.integers(0, 1 << total.bits, (total.clients, total.coordinates), dtype=np.uint64)
 
     def answers(
         self, stage: int, messages: Mapping[int, bytes], values: np.ndarray, *, drop: Callable[[int, int], bool]

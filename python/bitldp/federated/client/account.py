@@ -66,9 +66,9 @@ def _state() -> Path:
 
 
 class Charge(NamedTuple):
-    """Cost of a reply: a mechanism or guarantee, the number of its releases, and a note."""
+    """Cost of a reply: a mechanism, a guarantee or what has one, the number of its releases, and a note."""
 
-    release: Mechanism | Guarantee
+    release: Any
     times: int
     note: str
 

@@ -6,7 +6,7 @@ import json
 import logging
 import os
 from collections.abc import Callable
-from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,10 +25,11 @@ from bitldp.federated.flower import FAILED, REFUSED, refusal
 from bitldp.federated.wire.arrays import Layout
 from bitldp.federated.wire.sums import SUM, sum_bytes, sum_record
 from bitldp.ledger.budget import BudgetExceededError
+from bitldp.privacy import Guarantee
 from bitldp.sums.protocol import Agreement, Stage, SummingClient, SumRefusedError
 from bitldp.sums.protocol.messages import head_of
 
-__all__ = ["SUM_SENTENCE", "SummedMod"]
+__all__ = ["SUM_SENTENCE", "SummedMod", "SummedShare", "sums_file"]
 
 SUM_SENTENCE = "bitldp: this client takes no part, the message does not fit its own terms of the sum"
 """Sentence of an Error reply to a message that the client refuses."""
@@ -42,6 +43,27 @@ JOURNAL = "bitldp.sums"
 Key = str | os.PathLike[str] | Callable[[Context], "str | os.PathLike[str] | Ed25519PrivateKey"]
 
 log = logging.getLogger("bitldp.federated")
+
+
+@dataclass(frozen=True)
+class SummedShare:
+    """Share of a secure sum, as a ledger charges it: an entry of its own kind.
+
+    Attributes
+    ----------
+    guarantee : Guarantee
+        Of the sum, at the fewest survivors that the client helps to open it for: a central epsilon, which
+        holds for who trusts the agreement (`Agreement.trust`).
+    """
+
+    guarantee: Guarantee
+
+    @classmethod
+    def of(cls, agreement: Agreement) -> SummedShare:
+        """Return what one sum of an agreement costs a record in it."""
+        central = agreement.sum.guarantee.central()
+        given = f"central: a secure sum of {agreement.least} clients or more, {agreement.sum.colluding} colluding"
+        return cls(Guarantee(*(central.epsilon,) * 4, delta=central.delta, given=given))
 
 
 def sums_file(context: Context) -> Path:
@@ -64,7 +86,7 @@ class SummedMod:
     key : path-like, or callable of the Context that returns one
         File of the node's private key, whose public one is in the agreement (``bitldp keypair`` makes both).
     budget : float or ClientAccount, optional
-        Epsilon of the sum that all sums of the client's data may cost. Default: that of one sum, so that a
+        Central epsilon of the sum that all sums of the client's data may cost. Default: that of one sum, so that a
         record is in one sum alone.
     delta : float, optional
         Delta that they may cost. Default: that of one sum with the default budget, else 0.
@@ -125,13 +147,14 @@ class SummedMod:
         if not isinstance(agreement, Agreement):
             raise TypeError(f"agreement: must be an Agreement, not {type(agreement).__name__}")
         self.agreement = agreement
+        self._cost = SummedShare.of(agreement)
         self._key = key
         if isinstance(budget, ClientAccount):
             if delta is not None or ledger is not None or create:
                 raise TypeError("budget: the account has delta, ledger and create already; give them there")
             self.account = budget
         else:
-            cost = cost_of(agreement)
+            cost = self._cost.guarantee
             if delta is None:
                 delta = cost.delta if budget is None else 0.0
             self.account = ClientAccount(
@@ -186,7 +209,9 @@ class SummedMod:
         self, number: int, message: Message, context: Context, call_next: ClientAppCallable
     ) -> NDArray[Any]:
         """Run the client's code, charge, and return its noisy share."""
-        charges = [Charge(cost_of(self.agreement), 1, f"secure sum {self.agreement.digest.hex()[:32]}")]
+        charges = [Charge(self._cost, 1, f"secure sum {self.agreement.digest.hex()[:32]}")]
+        if any(entry.mechanism != SummedShare.__name__ for entry in self.account.ledger(context).entries):
+            raise ValueError("ledger: holds releases of another kind; sums need one of their own")
         self.account.check(context, charges)  # spares a training that could not be released
         reply = call_next(message, context)
         if reply.has_error():

@@ -18,14 +18,13 @@ from bitldp.base.errors import require
 
 require("bitldp.sums.protocol", ["cryptography"], "sums")
 
-from bitldp.sums.protocol.agreement import Agreement, SharedSum  # noqa: E402
+from bitldp.sums.protocol.agreement import Agreement  # noqa: E402
 from bitldp.sums.protocol.client import SummingClient  # noqa: E402
 from bitldp.sums.protocol.messages import Stage, SumRefusedError  # noqa: E402
 from bitldp.sums.protocol.server import SumFailedError, SummingServer  # noqa: E402
 
 __all__ = [
     "Agreement",
-    "SharedSum",
     "Stage",
     "SumFailedError",
     "SumRefusedError",

@@ -5,68 +5,33 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from numpy.typing import NDArray
 
 from bitldp.base import checks
 from bitldp.base.signing import public_key
 from bitldp.sums.protocol.graph import failure_chance, least_threshold
+from bitldp.sums.secure import SecureSum
 
-__all__ = ["Agreement", "SharedSum"]
+__all__ = ["Agreement"]
 
 MOST_CLIENTS = 1 << 16
-_MOST_BITS = 64
 _KEY_BYTES = 32
 _CHANCE = 2.0**-40
 
 
-class SharedSum(Protocol):
-    """Sum of noisy integer shares, as the protocol asks for it; `bitldp.sums.SecureSum` is one.
-
-    Attributes
-    ----------
-    clients, floor, colluding : int
-        Clients n of the sum, honest survivors h that its noise is made for, and clients that may work with
-        the server.
-    bits, coordinates : int
-        Bits b of the modulus 2**b, and integers of a share.
-    """
-
-    @property
-    def clients(self) -> int: ...  # noqa: D102
-
-    @property
-    def floor(self) -> int: ...  # noqa: D102
-
-    @property
-    def colluding(self) -> int: ...  # noqa: D102
-
-    @property
-    def bits(self) -> int: ...  # noqa: D102
-
-    @property
-    def coordinates(self) -> int: ...  # noqa: D102
-
-    def terms(self) -> Mapping[str, Any]:
-        """Return all that two sums must have in common to be one: JSON values."""
-
-    def share(self, x: Any, *, rng: Any = None) -> NDArray[Any]:
-        """Return a client's noisy share of integers modulo 2**bits, shape (coordinates,)."""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Agreement:
     """Terms of a secure sum that clients and server have to the letter in common.
 
     Parameters
     ----------
-    sum : SharedSum
+    sum : SecureSum
         What is summed: noise law, floor h of honest survivors, colluding clients c, modulus, clip, numbers
         and steps.
     keys : sequence of bytes or path-like
@@ -95,7 +60,7 @@ class Agreement:
     >>> help(Agreement)  # doctest: +SKIP
     """
 
-    sum: SharedSum
+    sum: SecureSum
     keys: Sequence[bytes | str | os.PathLike[str]]
     _: KW_ONLY
     threshold: int | None = None
@@ -111,8 +76,6 @@ class Agreement:
             raise ValueError("keys: each client needs a key of its own, two are the same")
         if self.sum.clients != clients:
             raise ValueError(f"keys: {clients} are not the {self.sum.clients} clients of the sum")
-        if not 1 <= self.sum.bits <= _MOST_BITS:
-            raise ValueError(f"sum: its modulus must have between 1 and {_MOST_BITS} bits")
         others, colluding = clients - 1, self.sum.colluding
         degree = others if self.degree is None else checks.integer("degree", self.degree, 1, others)
         object.__setattr__(self, "keys", keys)
@@ -135,6 +98,14 @@ class Agreement:
                 f"sum: floor and colluding need {self.least} survivors of {clients} clients; more clients, a "
                 "lower floor or a lower threshold"
             )
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether two agreements have the same terms."""
+        return self.digest == other.digest if isinstance(other, Agreement) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Return a hash of the terms."""
+        return hash(self.digest)
 
     @property
     def clients(self) -> int:
@@ -164,7 +135,7 @@ class Agreement:
     @property
     def least(self) -> int:
         """Fewest survivors whose sum a client helps to open: floor + colluding, and what the shares need."""
-        return max(self.sum.floor + self.sum.colluding, self.quorum, self.needed)
+        return max(self.sum.least_survivors, self.quorum, self.needed)
 
     @property
     def failure(self) -> float:
@@ -180,13 +151,9 @@ class Agreement:
         terms = {
             "version": 1,
             "sum": self.sum.terms(),
-            "bits": self.sum.bits,
-            "coordinates": self.sum.coordinates,
             "keys": [bytes(key).hex() for key in self._public],
             "threshold": self.threshold,
             "degree": self.degree,
-            "floor": self.sum.floor,
-            "colluding": self.sum.colluding,
         }
         text = json.dumps(terms, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(b"bitldp sum agreement\0" + text.encode()).digest()

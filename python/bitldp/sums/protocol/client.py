@@ -128,7 +128,7 @@ def pair_mask(
 ) -> Words:
     """Return the mask of two clients: the one of the lower index adds it, the other takes it off."""
     key = pair_key(private, public, session, b"mask", min(one, other), max(one, other))
-    return stream(key, agreement.sum.coordinates, agreement.sum.bits)
+    return stream(key, agreement.sum.kind.coordinates, agreement.sum.bits)
 
 
 @dataclass(repr=False)
@@ -368,8 +368,8 @@ class SummingClient:
         """Return a share as words of its own, or refuse what is none."""
         agreed = self._agreement.sum
         values = np.asarray(values)
-        if values.dtype.kind not in "ui" or values.shape != (agreed.coordinates,):
-            raise TypeError(f"share: must be {agreed.coordinates} integers")
+        if values.dtype.kind not in "ui" or values.shape != (agreed.kind.coordinates,):
+            raise TypeError(f"share: must be {agreed.kind.coordinates} integers")
         if values.dtype.kind == "i" and values.size and int(values.min()) < 0:
             raise ValueError(f"share: must be integers from 0 to 2**{agreed.bits} - 1")
         if values.size and int(values.max()) >> agreed.bits:

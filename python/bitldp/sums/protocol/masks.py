@@ -43,7 +43,6 @@ KEY_BYTES = 32
 SEAL_BYTES = 16
 _NONCE = bytes(12)
 _COUNTER = bytes(16)
-_CORE_BITS = 32  # the most that the core packs
 
 
 def public_of(private: bytes) -> bytes:
@@ -115,18 +114,12 @@ def opened(key: bytes, envelope: bytes) -> bytes | None:
 
 def packed_size(count: int, bits: int) -> int:
     """Return the bytes of packed words."""
-    high = max(bits - _CORE_BITS, 0)
-    return (count * (bits - high) + 7) // 8 + (count * high + 7) // 8
+    return (count * bits + 7) // 8
 
 
 def packed(words: Words, bits: int) -> bytes:
-    """Return the low bits of words, without gaps; of more than 32 bits, the low 32 of all come first."""
-    if bits <= _CORE_BITS:
-        return pack(_reduced(words, bits), bits).tobytes()
-    low = (words & np.uint64((1 << _CORE_BITS) - 1)).astype(np.uint32)
-    high = (words >> np.uint64(_CORE_BITS)).astype(np.uint32)
-    rest = bits - _CORE_BITS
-    return pack(low, _CORE_BITS).tobytes() + pack(_reduced(high, rest), rest).tobytes()
+    """Return the low bits of words, without gaps."""
+    return pack(words & words.dtype.type((1 << bits) - 1), bits).tobytes()
 
 
 def unpacked(data: bytes, count: int, bits: int) -> Words:
@@ -139,17 +132,4 @@ def unpacked(data: bytes, count: int, bits: int) -> Words:
     """
     if len(data) != packed_size(count, bits):
         raise ValueError(f"words: {packed_size(count, bits)} bytes are needed, got {len(data)}")
-    first = min(bits, _CORE_BITS)
-    body = np.frombuffer(data, np.uint8)
-    cut = (count * first + 7) // 8
-    words = np.asarray(unpack(body[:cut], first, count)).astype(word(bits))
-    if bits > _CORE_BITS:
-        high = np.asarray(unpack(body[cut:], bits - _CORE_BITS, count))
-        words |= high.astype(np.uint64) << np.uint64(_CORE_BITS)
-    if packed(words, bits) != data:
-        raise ValueError("words: the unused bits of the last byte are not zero")
-    return words
-
-
-def _reduced(words: Words, bits: int) -> Words:
-    return words & words.dtype.type((1 << bits) - 1)
+    return np.asarray(unpack(np.frombuffer(data, np.uint8), bits, count)).astype(word(bits))

@@ -127,7 +127,7 @@ class SummingServer:
         self._number = checks.integer("number", number, 0, MOST_NUMBER)
         self._stage: Stage | None = None
         self._view = _Session()
-        self._sum = np.zeros(agreement.sum.coordinates, word(agreement.sum.bits))
+        self._sum = np.zeros(agreement.sum.kind.coordinates, word(agreement.sum.bits))
         self.answered: dict[str, int] = {}
         self.refused: Counter[str] = Counter()
         self.opened: OpenedSum | None = None
@@ -260,7 +260,7 @@ class SummingServer:
         active: dict[Sender, int] = {}
         for sender, index in self._indices(read).items():
             try:
-                words = unpacked(read[sender], agreement.sum.coordinates, agreement.sum.bits)
+                words = unpacked(read[sender], agreement.sum.kind.coordinates, agreement.sum.bits)
             except ValueError:
                 self._drop(sender, SumRefusedError("range", "sum: not of the agreed length"))
                 continue

@@ -1,0 +1,87 @@
+"""A server that cheats: this package's clients refuse all of it; Flower's SecAgg+ mod goes along with most."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cryptography", reason="the extra sums is not installed")
+pytest.importorskip("flwr", reason="the extra fl is not installed")
+
+from bitldp.sums.protocol import Stage, SummingClient, masks
+from support.hostile_sums import ATTACKS, CLIENTS, VICTIM, Flowers, Ours
+from support.linear import linear_complexity
+
+FAILS = set(ATTACKS) - {"second_unmasking"}
+"""Attacks that Flower's mod goes along with: the suite can find something."""
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_our_clients_refuse(attack: str) -> None:
+    assert getattr(Ours(), attack)() is False
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.slow
+def test_flowers_mod_goes_along_with(attack: str) -> None:
+    assert getattr(Flowers(), attack)() is (attack in FAILS)
+
+
+@pytest.mark.slow
+def test_low_bits_of_masks_follow_no_linear_rule() -> None:
+    """Of 42,000 fair bits the linear complexity is 21,000 to within 40, but for a chance below 2**-75."""
+    from flwr.common.secure_aggregation.secaggplus_utils import pseudo_rand_gen
+
+    count, seeds = 42_000, [bytes([index]) * 31 + b"s" for index in range(3)]
+    theirs = sum(pseudo_rand_gen(seed + b"more", 1 << 32, [(count,)])[0] for seed in seeds)
+    ours = sum(masks.stream(masks.seed_key(seed, b"session", 0), count, 16) for seed in seeds)
+    assert linear_complexity((theirs & 1).astype(np.uint8)) == 19_937
+    assert abs(linear_complexity((ours & 1).astype(np.uint8)) - count // 2) <= 40
+
+
+def test_a_message_of_every_other_stage_is_refused() -> None:
+    """Each stage's own message, sent when another is due."""
+    kept = []
+    for until in range(5):
+        target = Ours()
+        kept.append(target.machines.run(until=until)[VICTIM])
+    for due in range(5):
+        for stage, data in enumerate(kept):
+            if stage not in (due, Stage.ADVERTISE):
+                target = Ours()
+                target.machines.run(until=due)
+                assert target.refused(VICTIM, data), (due, stage)
+
+
+HEAD = 47
+"""Bytes of a message before its body."""
+
+
+@pytest.mark.parametrize("stage", [Stage.SHARE, Stage.MASK, Stage.AGREE, Stage.REVEAL])
+def test_a_message_with_one_changed_byte_is_refused(stage: Stage) -> None:
+    """But for the list of survivors, of which the server decides, and for which a quorum must sign."""
+    target = Ours()
+    machines = target.machines
+    data = machines.run(until=stage)[VICTIM]
+    state = machines.clients[VICTIM].state
+    end = HEAD if stage == Stage.AGREE else len(data)
+    changed = [
+        data[:where] + bytes([data[where] ^ 0x10]) + data[where + 1 :]
+        for where in {*range(0, end, 1 + len(data) // 40), end - 1}
+    ]
+    for each in (*changed, data[:20], data[:HEAD], data[:-1], data + b"\0", b""):
+        machines.clients[VICTIM] = SummingClient(machines.agreement, machines.keys[VICTIM], state=state)
+        assert target.refused(VICTIM, each)
+
+
+def test_clients_that_were_refused_leave_the_others_a_sum() -> None:
+    target = Ours()
+    values = target.machines.values()
+    messages = target.machines.run(until=2)
+    assert target.refused(VICTIM, messages[VICTIM][:-1])
+    server = target.machines.server
+    for stage in range(2, 5):
+        replies = target.machines.answers(stage, messages, values, drop=lambda _, index: index == VICTIM)
+        messages = server.proceed(replies)
+    target.machines.assert_right()
+    assert set(server.opened.members) == set(range(CLIENTS)) - {VICTIM}
