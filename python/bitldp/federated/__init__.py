@@ -23,9 +23,11 @@ from bitldp.federated.client.mod import (
     PrivateUpdateMod,
     UnprotectedMessageWarning,
 )
+from bitldp.federated.client.summed import SUM_SENTENCE, SummedMod, SummedShare
 from bitldp.federated.grid import InProcessGrid, InProcessRun, Recorder, run_in_process
 from bitldp.federated.server.mean import ReportMean
 from bitldp.federated.server.strategy import DecodingStrategy, RoundFailedError
+from bitldp.federated.server.summing import SummingStrategy
 from bitldp.federated.simulation import Simulated, messages, simulate
 from bitldp.federated.wire.arrays import Layout, from_record, to_numpy, to_record
 from bitldp.federated.wire.codec import ReportForm, UpdateCodec, UpdatePlan, letters_of
@@ -36,6 +38,7 @@ __all__ = [
     "FAILURE_SENTENCE",
     "REPORT",
     "STYPE",
+    "SUM_SENTENCE",
     "Bucketed",
     "ClientAccount",
     "Composed",
@@ -54,6 +57,9 @@ __all__ = [
     "RoundFailedError",
     "RunBudgetWarning",
     "Simulated",
+    "SummedMod",
+    "SummedShare",
+    "SummingStrategy",
     "UnprotectedMessageWarning",
     "UpdateCodec",
     "UpdatePlan",

@@ -145,6 +145,8 @@ class SummingStrategy(FedAvg):
         estimate = self.agreement.sum.decode(opened.total, opened.survivors)
         self.estimates[server_round], self.survivors[server_round] = estimate, opened.members
         metrics: dict[str, Any] = {**self._counts, **server.answered, "survivors": opened.survivors}
+        central = self.agreement.sum.guarantee.central(opened.survivors)
+        metrics |= {"epsilon": central.epsilon, "delta": central.delta}
         metrics |= {f"refused-{reason}": count for reason, count in sorted(server.refused.items())}
         return self._updated(estimate), MetricRecord(metrics)
 

@@ -93,9 +93,9 @@ class Agreement:
                 f"threshold: must be at least {least} for {clients} clients of which {colluding} collude, "
                 f"got {self.threshold}"
             )
-        if self.least > clients:
+        if self.starters > clients:
             raise ValueError(
-                f"sum: floor and colluding need {self.least} survivors of {clients} clients; more clients, a "
+                f"sum: floor and colluding need {self.starters} of {clients} clients; more clients, a "
                 "lower floor or a lower threshold"
             )
 
@@ -136,6 +136,11 @@ class Agreement:
     def least(self) -> int:
         """Fewest survivors whose sum a client helps to open: floor + colluding, and what the shares need."""
         return max(self.sum.least_survivors, self.quorum, self.needed)
+
+    @property
+    def starters(self) -> int:
+        """Fewest clients whose keys a round begins with: each needs as many others as the threshold."""
+        return max(self.least, self.needed + 1)
 
     @property
     def failure(self) -> float:

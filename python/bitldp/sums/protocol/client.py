@@ -293,8 +293,8 @@ class SummingClient:
         read = read_rows(body, ADVERT, agreement.clients)
         if read.get(self.index) != own.advert:
             raise SumRefusedError("keys", "keys: one's own are not among them, or are others")
-        if len(read) < agreement.least:
-            raise SumRefusedError("members", f"keys: of {len(read)} clients, {agreement.least} are needed")
+        if len(read) < agreement.starters:
+            raise SumRefusedError("members", f"keys: of {len(read)} clients, {agreement.starters} are needed")
         adverts = {
             index: Advert.checked(agreement, own.number, index, row) for index, row in read.items()
         }

@@ -147,7 +147,7 @@ class SummingServer:
         """
         asked = list(senders)
         self._stage = Stage.ADVERTISE
-        self._enough(len(asked))
+        self._enough(len(asked), self._agreement.starters)
         return dict.fromkeys(asked, self._message(Stage.ADVERTISE, b""))
 
     def proceed(self, replies: Mapping[Sender, bytes]) -> dict[Sender, bytes]:
@@ -223,7 +223,7 @@ class SummingServer:
                 view.senders[sender] = index
             except SumRefusedError as error:
                 self._drop(sender, error)
-        self._enough(len(view.adverts))
+        self._enough(len(view.adverts), agreement.starters)
         keys = rows((index, bytes(each)) for index, each in view.adverts.items())
         view.session = session_of(agreement, self._number, keys)
         nonces = {index: each.nonce for index, each in view.adverts.items()}
