@@ -16,6 +16,7 @@ from bitldp.sums.protocol.client import ADVERT, Advert
 from bitldp.sums.protocol.masks import public_of
 from bitldp.sums.protocol.messages import flags, members, message, read_rows, rows
 from flwr.app import ConfigRecord, Context, Message, RecordDict
+
 from support.sums import Machines, signing_keys
 
 ATTACKS = (
@@ -80,7 +81,9 @@ class Ours:
     def _other_terms(self, **changes: Any) -> bool:
         """Send the messages of an agreement that differs from the clients'."""
         own = self.machines.agreement
-        other = Agreement(replace(own.sum, **{k: v for k, v in changes.items() if k != "threshold"}), own.keys)
+        other = Agreement(
+            replace(own.sum, **{k: v for k, v in changes.items() if k != "threshold"}), own.keys
+        )
         if "threshold" in changes:
             object.__setattr__(other, "threshold", changes["threshold"])  # the constructor refuses it
         return not self.all_refuse(SummingServer(other, 1).invite(list(range(CLIENTS))))
@@ -221,7 +224,8 @@ class Flowers:
     def both(self, active: list[int], dead: list[int]) -> dict[int, dict[int, list[bytes]]]:
         """Return the shares that the clients give for lists of active and dead ones."""
         return {
-            node: self.ask(node, "unmask", {"active_nids": active, "dead_nids": dead}) for node in self.contexts
+            node: self.ask(node, "unmask", {"active_nids": active, "dead_nids": dead})
+            for node in self.contexts
         }
 
     def overlap(self) -> bool:

@@ -73,7 +73,12 @@ class Machines:
         return rng.integers(0, 1 << total.bits, (total.clients, total.coordinates), dtype=np.uint64)
 
     def answers(
-        self, stage: int, messages: Mapping[int, bytes], values: np.ndarray, *, drop: Callable[[int, int], bool]
+        self,
+        stage: int,
+        messages: Mapping[int, bytes],
+        values: np.ndarray,
+        *,
+        drop: Callable[[int, int], bool],
     ) -> dict[int, bytes]:
         """Return the replies of the clients that do not drop out; each goes on from its saved state."""
         replies = {}

@@ -156,7 +156,10 @@ def test_learning_adds_the_mean_of_the_differences() -> None:
             return bitldp.Estimate(signed / 1000.0 / survivors, np.zeros(3), survivors)
 
     agreement = agreed(Fixed(CLIENTS, FLOOR, bits=20, coordinates=3))
-    app = client_app(mod(agreement, value="difference", budget=10.0, delta=1e-5), lambda client: np.array([1.0, -2.0, client]))
+    app = client_app(
+        mod(agreement, value="difference", budget=10.0, delta=1e-5),
+        lambda client: np.array([1.0, -2.0, client]),
+    )
     _, done = run(agreement, app, update="add", rounds=2, rate=0.5)
     np.testing.assert_allclose(done.result.arrays["x"].numpy(), [0.75, -1.5, 2.25], atol=1e-9)
 
@@ -171,7 +174,8 @@ def test_an_update_that_is_not_finite_is_summed_as_zeros() -> None:
 
     agreement = agreed(Kept(CLIENTS, FLOOR))
     app = client_app(
-        mod(agreement, value="difference"), lambda client: np.array([1.0, np.inf if client == 2 else 0.0, 2.0])
+        mod(agreement, value="difference"),
+        lambda client: np.array([1.0, np.inf if client == 2 else 0.0, 2.0]),
     )
     run(agreement, app)
     assert [bool(each.any()) for each in seen] == [client != 2 for client in range(CLIENTS)]
@@ -209,7 +213,9 @@ class Asked:
                 self.grid.send_and_receive(
                     [
                         Message(
-                            RecordDict({SUM: sum_record(data), "arrays": to_record({"x": np.zeros(3)})}), node, kind
+                            RecordDict({SUM: sum_record(data), "arrays": to_record({"x": np.zeros(3)})}),
+                            node,
+                            kind,
                         )
                         for node, data in messages.items()
                     ]
@@ -316,7 +322,9 @@ def test_a_round_number_of_before_is_refused_after_a_restart(tmp_path) -> None:
 
     fresh().until(5, number=8)
     for number in (8, 7):
-        assert fresh().refused(SummingServer(agreement, number).invite(range(2, 2 + CLIENTS))) == {SUM_SENTENCE}
+        assert fresh().refused(SummingServer(agreement, number).invite(range(2, 2 + CLIENTS))) == {
+            SUM_SENTENCE
+        }
     later = fresh()
     later.until(5, number=9)
     assert later.server.opened is not None
@@ -371,7 +379,11 @@ def test_parameters_of_the_mod_are_checked(options, problem: str) -> None:
 
 
 def test_parameters_of_the_strategy_are_checked() -> None:
-    for options, problem in (({"update": "mean"}, "update"), ({"patience": 0}, "patience"), ({"rate": "x"}, "rate")):
+    for options, problem in (
+        ({"update": "mean"}, "update"),
+        ({"patience": 0}, "patience"),
+        ({"rate": "x"}, "rate"),
+    ):
         with pytest.raises((TypeError, ValueError), match=problem):
             SummingStrategy(agreed(), **options)
     for make in (SummingStrategy, lambda other: SummedMod(other, "key")):

@@ -1,4 +1,4 @@
-"""A server that cheats: this package's clients refuse all of it; Flower's SecAgg+ mod goes along with most."""
+"""A server that cheats: this package's clients refuse all of it, Flower's SecAgg+ mod little."""
 
 from __future__ import annotations
 

@@ -17,8 +17,6 @@ from bitldp.base.files import resolved
 from bitldp.ledger.budget import Ledger
 from bitldp.ledger.entry import Entry, checked
 from bitldp.ledger.file import NoLedgerError
-from bitldp.mechanism.base import Mechanism
-from bitldp.privacy import Guarantee
 
 __all__ = ["Charge", "ClientAccount", "RunBudgetWarning", "node_file"]
 

@@ -287,7 +287,7 @@ def refused(
     error: Exception,
     on_failure: Callable[[Exception], None] | None,
 ) -> Message:
-    """Return an Error reply with a fixed sentence; the exception stays on the client, and is handed on there."""
+    """Return an Error reply with a fixed sentence; the exception stays on the client."""
     log.warning("%s (%s)", sentence, type(error).__name__)  # its text may hold private values
     if on_failure is not None:
         try:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MessageType, RecordDict
+from flwr.app import ConfigRecord, Context, Message, MessageType, RecordDict
 from flwr.clientapp.typing import ClientAppCallable
 from numpy.typing import NDArray
 
@@ -62,12 +62,13 @@ class SummedShare:
     def of(cls, agreement: Agreement) -> SummedShare:
         """Return what one sum of an agreement costs a record in it."""
         central = agreement.sum.guarantee.central()
-        given = f"central: a secure sum of {agreement.least} clients or more, {agreement.sum.colluding} colluding"
+        some = f"{agreement.least} clients or more, {agreement.sum.colluding} colluding"
+        given = f"central: a secure sum of {some}"
         return cls(Guarantee(*(central.epsilon,) * 4, delta=central.delta, given=given))
 
 
 def sums_file(context: Context) -> Path:
-    """Return the ledger's file of a node's sums where none is named: that of `node_file`, ending in sums.json.
+    """Return the file of a node's ledger of sums where none is named: `node_file`, ending in sums.json.
 
     Sums have a ledger of their own: their epsilon holds for who trusts the agreement, others' for everybody.
     """
@@ -86,8 +87,8 @@ class SummedMod:
     key : path-like, or callable of the Context that returns one
         File of the node's private key, whose public one is in the agreement (``bitldp keypair`` makes both).
     budget : float or ClientAccount, optional
-        Central epsilon of the sum that all sums of the client's data may cost. Default: that of one sum, so that a
-        record is in one sum alone.
+        Central epsilon that all sums of the client's data may cost. Default: that of one sum, so that a record
+        is in one sum alone.
     delta : float, optional
         Delta that they may cost. Default: that of one sum with the default budget, else 0.
     ledger : path-like, callable of the Context that returns one, or "run", optional
@@ -218,7 +219,8 @@ class SummedMod:
             raise RuntimeError("the client app replied with an error")
         value = self._summed(message, reply)
         seed = self._rng(context) if callable(self._rng) else self._rng
-        rng = None if seed is None else np.random.SeedSequence(seed, spawn_key=(context.node_id, number))
+        client = checks.integer("rng", context.node_config.get("partition-id", context.node_id), 0)
+        rng = None if seed is None else np.random.SeedSequence(seed, spawn_key=(client, number))
         share = self.agreement.sum.share(value, rng=rng)  # refuses a wrong value before it is paid for
         self.account.charge(context, charges)
         return share

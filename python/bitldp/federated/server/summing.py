@@ -90,7 +90,9 @@ class SummingStrategy(FedAvg):
         self.update = checks.choice("update", update, ("add", "keep"))
         self.rate = checks.real("rate", rate)
         self.patience = checks.positive("patience", patience)
-        self._first = time.time_ns() if first_number is None else checks.integer("first_number", first_number, 0)
+        self._first = (
+            time.time_ns() if first_number is None else checks.integer("first_number", first_number, 0)
+        )
         self.estimates: dict[int, Estimate] = {}
         self.survivors: dict[int, tuple[int, ...]] = {}
         self._model = ArrayRecord()
@@ -109,7 +111,9 @@ class SummingStrategy(FedAvg):
             If too few clients answer.
         """
         self._model, self._grid = arrays, grid
-        asked = [each.metadata.dst_node_id for each in super().configure_train(server_round, arrays, config, grid)]
+        asked = [
+            each.metadata.dst_node_id for each in super().configure_train(server_round, arrays, config, grid)
+        ]
         self._counts = {"clients": len(asked), "failed": 0, "bytes-up": 0, "bytes-down": 0}
         self._server = SummingServer(self.agreement, self._first + server_round)
         try:

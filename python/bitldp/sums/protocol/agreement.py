@@ -199,8 +199,7 @@ class Agreement:
             f"The list of {n} public keys came to each client from somebody other than the server, and each "
             "private key is its owner's alone. Without that, a server that lies can be all other clients.",
             f"The server may lie about everything: it sees the sum of {self.least} clients or more, or "
-            "nothing"
-            + (f", but for a chance of at most {self.failure:.1e}." if self.failure else "."),
+            "nothing" + (f", but for a chance of at most {self.failure:.1e}." if self.failure else "."),
             "A client or a server that lies can spoil a sum, and a client can add any number to it; neither "
             "is noticed. Who takes part, and when, is seen.",
         )

@@ -89,8 +89,8 @@ class Advert:
     @classmethod
     def of(cls, row: bytes) -> Advert:
         """Return the keys of a row."""
-        parts = [row[start : start + KEY_BYTES] for start in range(0, 4 * KEY_BYTES, KEY_BYTES)]
-        return cls(*parts, row[4 * KEY_BYTES :])
+        nonce, seal, mask, seed = (row[start : start + KEY_BYTES] for start in range(0, 128, KEY_BYTES))
+        return cls(nonce, seal, mask, seed, row[4 * KEY_BYTES :])
 
     @classmethod
     def checked(cls, agreement: Agreement, number: int, index: int, row: bytes) -> Advert:
@@ -240,15 +240,16 @@ class SummingClient:
         number = self._round.number
         try:
             stage, _, theirs, _ = head_of(data, reply=False)
-            steps = (self._advertise, self._share, self._mask, self._agree, self._reveal)
             if stage == Stage.ADVERTISE:
                 body = self._advertise(data, theirs)
                 number = theirs
+            elif stage != self._round.stage + 1:
+                raise SumRefusedError("stage", "message: of a stage that was answered, or is not due")
+            elif stage == Stage.MASK:
+                body = self._mask(data, share)
             else:
-                if stage != self._round.stage + 1:
-                    raise SumRefusedError("stage", "message: of a stage that was answered, or is not due")
-                number = self._round.number
-                body = self._mask(data, share) if stage == Stage.MASK else steps[stage](data, None)
+                steps = {Stage.SHARE: self._share, Stage.AGREE: self._agree, Stage.REVEAL: self._reveal}
+                body = steps[stage](data)
             self._round.stage = stage
         except BaseException:
             self._round = _Round(number=max(number, self._round.number))
@@ -286,7 +287,7 @@ class SummingClient:
         read = read_rows(self._round.keys, ADVERT, self._agreement.clients)
         return {index: Advert.of(row) for index, row in read.items()}
 
-    def _share(self, data: bytes, _: None) -> bytes:
+    def _share(self, data: bytes) -> bytes:
         """Check all keys, and hand out sealed shares of the own secrets."""
         agreement, own = self._agreement, self._round
         body = self._body(data, Stage.SHARE)
@@ -295,9 +296,7 @@ class SummingClient:
             raise SumRefusedError("keys", "keys: one's own are not among them, or are others")
         if len(read) < agreement.starters:
             raise SumRefusedError("members", f"keys: of {len(read)} clients, {agreement.starters} are needed")
-        adverts = {
-            index: Advert.checked(agreement, own.number, index, row) for index, row in read.items()
-        }
+        adverts = {index: Advert.checked(agreement, own.number, index, row) for index, row in read.items()}
         public = [key for each in adverts.values() for key in (each.seal, each.mask)]
         if len(set(public)) != len(public):
             raise SumRefusedError("keys", "keys: one of them stands twice")
@@ -376,7 +375,7 @@ class SummingClient:
             raise ValueError(f"share: must be integers from 0 to 2**{agreed.bits} - 1")
         return values.astype(word(agreed.bits))
 
-    def _agree(self, data: bytes, _: None) -> bytes:
+    def _agree(self, data: bytes) -> bytes:
         """Check who survived, and sign it."""
         agreement, own = self._agreement, self._round
         clients = agreement.clients
@@ -396,8 +395,8 @@ class SummingClient:
         own.active = flags(active)
         return self._key.sign(survivors_text(own.session, present, active))
 
-    def _reveal(self, data: bytes, _: None) -> bytes:
-        """Check that a quorum has signed the same lists; hand out one's own seed, and a share of each member."""
+    def _reveal(self, data: bytes) -> bytes:
+        """Check that a quorum has signed the same lists; hand out the own seed, and a share of each."""
         agreement, own = self._agreement, self._round
         clients = agreement.clients
         present, active = read_flags(own.present, clients), read_flags(own.active, clients)

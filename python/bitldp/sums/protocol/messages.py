@@ -6,7 +6,7 @@
 | SHARE | all of these | sealed shares of its secrets, one for each client that it chose |
 | MASK | who goes on, and the shares that are for it | packed sum of its share and its masks |
 | AGREE | who survived | signature of both lists |
-| REVEAL | the signatures of a quorum | the seed of its own mask, and a share for each client that chose it: of the seed if that survived, else of its key |
+| REVEAL | the signatures of a quorum | its own seed; a share of each one's seed, or of the key if it dropped out |
 
 A list of clients is one bit for each. Who survived is a part of who went on, and all others of these dropped:
 no message can name a client as both, and two different lists are never both answered.
@@ -59,8 +59,8 @@ class SumRefusedError(ValueError):
     Attributes
     ----------
     reason : str
-        One word: "form", "agreement", "round", "stage", "keys", "signature", "shares", "members", "survivors",
-        "quorum" or "range".
+        One word: "form", "agreement", "round", "stage", "keys", "signature", "shares", "members",
+        "survivors", "quorum" or "range".
     """
 
     def __init__(self, reason: str, sentence: str) -> None:

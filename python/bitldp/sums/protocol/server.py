@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,7 +25,6 @@ from bitldp.sums.protocol.graph import edges
 from bitldp.sums.protocol.masks import (
     KEY_BYTES,
     Words,
-    packed_size,
     public_of,
     seed_key,
     stream,
@@ -137,7 +136,7 @@ class SummingServer:
         """The stage whose replies are waited for; None before the first and after the last."""
         return self._stage
 
-    def invite(self, senders: Mapping[Sender, object] | list[Sender]) -> dict[Sender, bytes]:
+    def invite(self, senders: Iterable[Sender]) -> dict[Sender, bytes]:
         """Return the first message to each client.
 
         Raises
