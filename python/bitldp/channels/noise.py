@@ -160,7 +160,8 @@ def skellam_chances(mu: Real, reach: int) -> list[Decimal]:
     Returns
     -------
     list of Decimal
-        P(k) = e^(-2 mu) I_k(2 mu), with a relative error below e^-100: what is missing to one is the two tails.
+        P(k) = e^(-2 mu) I_k(2 mu), with a relative error below e^-100; what is missing to one is that of
+        the two tails.
 
     Notes
     -----

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from bitldp.sums.laws import ShareLaw
+    from bitldp.sums.laws import ShareLaw, Table
 
 __all__ = ["SumLaw", "exact_sum", "work"]
 
@@ -74,10 +74,8 @@ def exact_sum(law: ShareLaw, shares: int, delta: float) -> SumLaw:
         What the chances are compared with; only the precision depends on it.
     """
     reach = law.reach(shares, delta * _SPARED)
-    table = law.table
     digits = _digits(shares, reach, delta)
-    units = [weight * 10**digits >> table.bits for weight in table.weights[: 2 * reach + 1]]
-    one = _Digits.of(units, table.first, digits, reach)
+    one = _Digits.of(law.table, digits, reach)
     total = one.power(shares)
     if law.mirrored:
         total = total.times(total.mirror())
@@ -115,12 +113,12 @@ class _Digits:
     slot: int
 
     @classmethod
-    def of(cls, units: list[int], first: int, digits: int, reach: int) -> _Digits:
+    def of(cls, table: Table, digits: int, reach: int) -> _Digits:
         slot = 2 * digits + 1  # a chance of a product is at most 10^(2 D), since those of a law sum to one
-        begin, end = max(0, -reach - first), reach + 1 - first
-        kept = units[begin:end]
-        text = "".join(str(each).zfill(slot) for each in reversed(kept))
-        return cls(text, first + begin, digits, reach, slot)
+        begin, end = max(0, -reach - table.first), reach + 1 - table.first
+        kept, unit = table.weights[begin:end], 10**digits
+        text = "".join(str(weight * unit >> table.bits).zfill(slot) for weight in reversed(kept))
+        return cls(text, table.first + begin, digits, reach, slot)
 
     @property
     def length(self) -> int:

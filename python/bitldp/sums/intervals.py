@@ -121,6 +121,4 @@ class Rounded(Limits):
 
 def _upper(quantiles: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the chances of normal numbers beyond quantiles."""
-    erfc = np.frompyfunc(math.erfc, 1, 1)
-    result: NDArray[np.float64] = erfc(quantiles / math.sqrt(2.0)).astype(np.float64) / 2.0
-    return result
+    return np.array([math.erfc(each) / 2.0 for each in (quantiles / math.sqrt(2.0)).tolist()])

@@ -311,21 +311,25 @@ class Number(Lattice):
     Parameters
     ----------
     interval : (float, float)
-        Where the numbers lie; others are refused.
+        Where the numbers lie.
     steps : int
         Steps of the grid, 1 to 65,535. More steps cost bits and no accuracy.
+    clip : bool
+        Whether numbers outside the interval are clipped to it, or refused.
     """
 
     name: ClassVar[str] = "number"
     streams: ClassVar[int] = 1
 
     interval: Interval = (0.0, 1.0)
-    steps: int = 1023  # type: ignore[misc]
+    steps: int = 1023
+    clip: bool = True
 
     def __post_init__(self) -> None:
         """Check the parameters."""
         object.__setattr__(self, "interval", checks.interval("interval", self.interval))
         object.__setattr__(self, "steps", checks.integer("steps", self.steps, 1, _MOST_STEPS))
+        object.__setattr__(self, "clip", checks.flag("clip", self.clip))
 
     @property
     def coordinates(self) -> int:
@@ -338,7 +342,7 @@ class Number(Lattice):
         """Return the numbers in steps, each dithered to one of its two neighbours on the grid."""
         values = checks.numbers("x", x)
         low, high = self.interval
-        grid = Grid(self.steps + 1, low=low, high=high)
+        grid = Grid(self.steps + 1, low=low, high=high, clip=self.clip)
         plain = Shift(self.steps + 1, self.steps + 1, [ONE], 0)
         given = np.atleast_1d(values).reshape(-1, 1)
         codes = plain.randomize(given, grid, None, sources[0], "codes", None, threads, 0)
@@ -358,12 +362,13 @@ class Number(Lattice):
     def terms(self) -> dict[str, int | str]:
         """Return the kind, the interval and the steps."""
         low, high = self.interval
-        return {"kind": self.name, "low": repr(low), "high": repr(high), "steps": self.steps}
+        ends: dict[str, int | str] = {"low": repr(low), "high": repr(high)}
+        return {"kind": self.name, **ends, "steps": self.steps, "clip": int(self.clip)}
 
     @classmethod
     def from_terms(cls, terms: Mapping[str, int | str]) -> Number:
         """Return the kind."""
-        return cls((float(terms["low"]), float(terms["high"])), int(terms["steps"]))
+        return cls((float(terms["low"]), float(terms["high"])), int(terms["steps"]), bool(terms["clip"]))
 
 
 def _counts(sums: NDArray[np.int64], law: ShareLaw, survivors: int, labels: NDArray[Any] | None) -> Estimate:

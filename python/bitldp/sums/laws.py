@@ -177,9 +177,9 @@ class ShareLaw(ABC):
         return math.ceil(best * _UP)
 
     def beyond(self, shares: int, reach: int) -> float:
-        """Return a bound of the chance that the sum of so many shares exceeds `reach` to one side."""
+        """Return a bound of the chance that such a sum of shares exceeds `reach`, to one side."""
         exponent = min(shares * self.log_moment(tilt) - tilt * (reach + 1) for tilt in self._tilts(shares))
-        return min(1.0, math.exp(min(exponent, 0.0)) * _UP + shares * self.distance)
+        return min(1.0, math.exp(min(exponent, 0.0)) * _UP)
 
     @abstractmethod
     def _tilts(self, shares: int) -> NDArray[np.float64]:

@@ -252,7 +252,8 @@ class SecureSum:
     def wrap_bound(self) -> float:
         """Chance that any integer of the total wraps, at most, whatever the records are."""
         assert self._reach is not None
-        return min(1.0, 2.0 * self.kind.coordinates * self.law.beyond(self.clients, self._reach[1]))
+        beyond = 2.0 * self.law.beyond(self.clients, self._reach[1])
+        return min(1.0, self.kind.coordinates * (beyond + self.clients * self.law.distance))
 
     # a client
 
@@ -383,8 +384,8 @@ class SecureSum:
         number = checks.integer("survivors", survivors, 0, self.clients)
         if number < self.least_survivors:
             raise ValueError(
-                f"survivors: {number} are below the floor of {self.least_survivors}: their noise is too little, "
-                "and the sum is refused"
+                f"survivors: {number} are below the floor of {self.least_survivors}: "
+                "their noise is too little, and the sum is refused"
             )
         return number
 
@@ -424,11 +425,13 @@ class SecureSum:
     @property
     def trust(self) -> tuple[str, str, str, str]:
         """Who must do what for the central guarantee to hold: four lines, none of which a report can show."""
-        colluders = f"at most {self.colluding:,} of the clients tell" if self.colluding else "no client tells"
+        most = self.colluding
+        tell = f"at most {most:,} of the clients tell their noise, or leave it out"
+        colluders = tell if most else "no client tells its noise, or leaves it out"
         return (
             f"the sum protocol shows nobody anything but the total of all survivors, modulo 2**{self.bits}",
             f"every client refuses to unmask the total of fewer than {self.least_survivors:,} survivors",
-            f"{colluders} their noise, or leave it out: whoever does counts as dropped",
+            f"{colluders}: whoever does counts as dropped",
             "every client adds one record, once, with fresh random bits of its own",
         )
 
