@@ -292,7 +292,7 @@ class Flowers:
         return VICTIM in self.run("share_keys", lambda keys: {**keys, "4": keys["5"], "5": keys["4"]})
 
     def overflow_of_the_weight(self) -> bool:
-        """Have a client with many examples overflow its slot: its share is another number modulo the range."""
+        """Have a client with many examples overflow its slot, so that its share is another number."""
         self.examples, self.terms["max_weight"] = 1 << 12, 1.0
         replies = self.run()
         weight = (1 << 12) * self.terms["target_range"]

@@ -87,8 +87,8 @@ class SummedMod:
     key : path-like, or callable of the Context that returns one
         File of the node's private key, whose public one is in the agreement (``bitldp keypair`` makes both).
     budget : float or ClientAccount, optional
-        Central epsilon that all sums of the client's data may cost. Default: that of one sum, so that a record
-        is in one sum alone.
+        Central epsilon that all sums of the client's data may cost. Default: that of one sum, so that a
+        record is in one sum alone.
     delta : float, optional
         Delta that they may cost. Default: that of one sum with the default budget, else 0.
     ledger : path-like, callable of the Context that returns one, or "run", optional

@@ -223,8 +223,8 @@ class SummingClient:
         data : bytes
             The message.
         share : callable
-            Returns the noisy share, integers modulo 2**bits of shape (coordinates,). It is called in the stage
-            MASK alone, once everything that the message says was checked.
+            Returns the noisy share: integers modulo 2**bits, shape (coordinates,). It is called in the
+            stage MASK alone, once everything that the message says was checked.
 
         Returns
         -------
