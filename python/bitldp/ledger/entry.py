@@ -125,7 +125,8 @@ def summed(secure: Any, note: str) -> Entry:
         raise TypeError(f"secure: must be a secure sum, not {type(secure).__name__}")
     epsilon, delta, *_ = central()
     given = f"only the total of {secure.least_survivors} survivors or more is seen"
-    cost = Guarantee(secure.epsilon, *[epsilon] * 3, delta, epsilon <= secure.epsilon, given=given)
+    holds = epsilon <= secure.epsilon
+    cost = Guarantee(secure.epsilon, epsilon, epsilon, epsilon, delta, holds, given=given)
     return Entry(type(secure).__name__, cost, 1, note, release=secure.digest, model=CENTRAL)
 
 
