@@ -53,7 +53,7 @@ def sum_facts(
         if name not in _TAKEN:
             raise UsageError(f"{shown(name)} does not apply to {SUM}")
     more = {"delta": options.get("delta"), "floor": floor, "colluding": colluding, "noise": noise}
-    given = {name: value for name, value in more.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in more.items() if value is not None}
     n = needed("--clients", clients)
     try:
         secure = SecureSum(_kind(options), epsilon=epsilon, clients=n, **given)
@@ -93,7 +93,8 @@ def _kind(options: Mapping[str, Any]) -> Kind:
         if numeric:
             option = shown(min(numeric))
             raise UsageError(f"--categories: is for a histogram, {option} for numbers; give one of them")
-        return Histogram(bounded("--categories", options["categories"], _MOST_CATEGORIES))
+        bounded("--categories", options["categories"], _MOST_CATEGORIES)
+        return Histogram(options["categories"])
     if numeric:
         if ("low" in options) != ("high" in options):
             raise UsageError("--low and --high go together: they are the ends of the range")
