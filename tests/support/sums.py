@@ -38,6 +38,14 @@ class PlainSum:
     def central(self, survivors: int | None = None) -> Central:
         return Central(1.0, 1e-6, False, "none")
 
+    @property
+    def epsilon(self) -> float:
+        return 1.0
+
+    @property
+    def digest(self) -> str:
+        return "d" * 64
+
     def terms(self) -> dict[str, Any]:
         return {**asdict(self), "kind": "plain"}
 
@@ -60,10 +68,11 @@ class Machines:
     """Clients of a sum, whose messages are kept, and a server for each round."""
 
     def __init__(self, clients: int = 6, floor: int = 4, *, total: Any = None, **options: Any) -> None:
-        self.keys = signing_keys(clients)
+        self.keys = signing_keys(total.clients if total else clients)
         self.agreement = Agreement(total or PlainSum(clients, floor), public(self.keys), **options)
         self.clients = {index: SummingClient(self.agreement, key) for index, key in enumerate(self.keys)}
         self.sent: list[tuple[int, int, bytes]] = []  # stage, index, reply
+        self.carried = dict.fromkeys(self.clients, 0)  # bytes to and from each
         self.server = SummingServer(self.agreement, 0)
 
     def values(self, seed: int = 1) -> np.ndarray:
@@ -89,6 +98,7 @@ class Machines:
             replies[index] = client.answer(data, lambda index=index: values[index])
             self.clients[index] = client
             self.sent.append((stage, index, replies[index]))
+            self.carried[index] += len(data) + len(replies[index])
         return replies
 
     def run(

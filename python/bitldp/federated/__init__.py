@@ -11,7 +11,7 @@ Needs the extra ``fl``. Flower's commands report usage statistics to its makers 
 
 from __future__ import annotations
 
-from bitldp.federated.client.account import ClientAccount, RunBudgetWarning
+from bitldp.federated.client.account import ClientAccount, RunBudgetWarning, SumsAccount
 from bitldp.federated.client.composed import Composed, ComposedAccount, composed
 from bitldp.federated.client.data import PrivateData, Released
 from bitldp.federated.client.examples import Bucketed, Randomized
@@ -23,7 +23,7 @@ from bitldp.federated.client.mod import (
     PrivateUpdateMod,
     UnprotectedMessageWarning,
 )
-from bitldp.federated.client.summed import SUM_SENTENCE, SummedMod, SummedShare
+from bitldp.federated.client.summed import SUM_SENTENCE, SummedMod
 from bitldp.federated.grid import InProcessGrid, InProcessRun, Recorder, run_in_process
 from bitldp.federated.server.mean import ReportMean
 from bitldp.federated.server.strategy import DecodingStrategy, RoundFailedError
@@ -58,8 +58,8 @@ __all__ = [
     "RunBudgetWarning",
     "Simulated",
     "SummedMod",
-    "SummedShare",
     "SummingStrategy",
+    "SumsAccount",
     "UnprotectedMessageWarning",
     "UpdateCodec",
     "UpdatePlan",

@@ -96,5 +96,5 @@ def test_a_secure_sum_over_tls_is_the_one_of_the_run_in_process(tmp_path, proces
         assert theirs["survivors"].tolist() == ours["survivors"].tolist() == [0, 1, 2]
     ledgers = sorted((state / "ledgers").glob("*.sums.json"))
     cost = summed_app.agreement(tmp_path).sum.guarantee.central().epsilon
-    assert [bitldp.Ledger.load(path).spent for path in ledgers] == [cost] * 3
+    assert [bitldp.Ledger.load(path).sums.spent for path in ledgers] == [cost] * 3
     assert_all_gone(processes)

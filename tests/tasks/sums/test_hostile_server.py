@@ -39,6 +39,7 @@ def test_low_bits_of_masks_follow_no_linear_rule() -> None:
     assert abs(linear_complexity((ours & 1).astype(np.uint8)) - count // 2) <= 40
 
 
+@pytest.mark.slow
 def test_a_message_of_every_other_stage_is_refused() -> None:
     """Each stage's own message, sent when another is due."""
     kept = []

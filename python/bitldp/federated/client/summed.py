@@ -6,7 +6,6 @@ import json
 import logging
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,17 +18,16 @@ from numpy.typing import NDArray
 from bitldp.base import checks
 from bitldp.base.documents import document
 from bitldp.base.files import locked, replacing
-from bitldp.federated.client.account import Charge, ClientAccount, Place, node_file
+from bitldp.federated.client.account import Charge, Place, SumsAccount
 from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, OTHERS_SENTENCE, refused
 from bitldp.federated.flower import FAILED, REFUSED, refusal
 from bitldp.federated.wire.arrays import Layout
 from bitldp.federated.wire.sums import SUM, sum_bytes, sum_record
 from bitldp.ledger.budget import BudgetExceededError
-from bitldp.privacy import Guarantee
 from bitldp.sums.protocol import Agreement, Stage, SummingClient, SumRefusedError
 from bitldp.sums.protocol.messages import head_of
 
-__all__ = ["SUM_SENTENCE", "SummedMod", "SummedShare", "sums_file"]
+__all__ = ["SUM_SENTENCE", "SummedMod"]
 
 SUM_SENTENCE = "bitldp: this client takes no part, the message does not fit its own terms of the sum"
 """Sentence of an Error reply to a message that the client refuses."""
@@ -45,38 +43,6 @@ Key = str | os.PathLike[str] | Callable[[Context], "str | os.PathLike[str] | Ed2
 log = logging.getLogger("bitldp.federated")
 
 
-@dataclass(frozen=True)
-class SummedShare:
-    """Share of a secure sum, as a ledger charges it: an entry of its own kind.
-
-    Attributes
-    ----------
-    guarantee : Guarantee
-        Of the sum, at the fewest survivors that the client helps to open it for: a central epsilon, which
-        holds for who trusts the agreement (`Agreement.trust`).
-    """
-
-    guarantee: Guarantee
-
-    @classmethod
-    def of(cls, agreement: Agreement) -> SummedShare:
-        """Return what one sum of an agreement costs a record in it."""
-        central = agreement.sum.guarantee.central()
-        some = f"{agreement.least} clients or more, {agreement.sum.colluding} colluding"
-        given = f"central: a secure sum of {some}"
-        return cls(Guarantee(*(central.epsilon,) * 4, delta=central.delta, given=given))
-
-
-def sums_file(context: Context) -> Path:
-    """Return the file of a node's ledger of sums where none is named: `node_file`, ending in sums.json.
-
-    Sums have a ledger of their own: their epsilon holds for who trusts the agreement, others' for everybody.
-    """
-    file = node_file(context).with_suffix(".sums.json")
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return file
-
-
 class SummedMod:
     """Flower mod that gives a client's share to a secure sum, under masks, and answers nothing else.
 
@@ -86,13 +52,14 @@ class SummedMod:
         The terms of the sum, from the client's own configuration: never of what the server sends.
     key : path-like, or callable of the Context that returns one
         File of the node's private key, whose public one is in the agreement (``bitldp keypair`` makes both).
-    budget : float or ClientAccount, optional
+    budget : float or SumsAccount, optional
         Central epsilon that all sums of the client's data may cost. Default: that of one sum, so that a
         record is in one sum alone.
     delta : float, optional
         Delta that they may cost. Default: that of one sum with the default budget, else 0.
     ledger : path-like, callable of the Context that returns one, or "run", optional
-        As of `PrivateUpdateMod`; by default a file of the node for its sums alone (`sums_file`).
+        Ledger of the node; by default a file for its sums alone (`SumsAccount`). One that exists says itself
+        what sums may cost (`Ledger.allow_sums`), so that no budget is given beside it.
     create : bool
         Whether to begin a ledger where there is no file of the given path.
     value : {"difference", "arrays"} or callable of the reply's content
@@ -135,7 +102,7 @@ class SummedMod:
         agreement: Agreement,
         key: Key,
         *,
-        budget: float | ClientAccount | None = None,
+        budget: float | SumsAccount | None = None,
         delta: float | None = None,
         ledger: Place | Literal["run"] | None = None,
         create: bool = False,
@@ -148,21 +115,19 @@ class SummedMod:
         if not isinstance(agreement, Agreement):
             raise TypeError(f"agreement: must be an Agreement, not {type(agreement).__name__}")
         self.agreement = agreement
-        self._cost = SummedShare.of(agreement)
         self._key = key
-        if isinstance(budget, ClientAccount):
+        if isinstance(budget, SumsAccount):
             if delta is not None or ledger is not None or create:
                 raise TypeError("budget: the account has delta, ledger and create already; give them there")
             self.account = budget
         else:
-            cost = self._cost.guarantee
+            if ledger not in (None, "run") and not create and (budget is not None or delta is not None):
+                raise TypeError("budget: what sums may cost is said by the ledger; see Ledger.allow_sums")
+            cost = agreement.sum.guarantee.central()
             if delta is None:
                 delta = cost.delta if budget is None else 0.0
-            self.account = ClientAccount(
-                cost.epsilon if budget is None else budget,
-                delta,
-                sums_file if ledger is None else ledger,
-                create=create or ledger is None,
+            self.account = SumsAccount(
+                cost.epsilon if budget is None else budget, delta, ledger, create=create
             )
         if not callable(value):
             checks.choice("value", value, ("difference", "arrays"))
@@ -210,9 +175,7 @@ class SummedMod:
         self, number: int, message: Message, context: Context, call_next: ClientAppCallable
     ) -> NDArray[Any]:
         """Run the client's code, charge, and return its noisy share."""
-        charges = [Charge(self._cost, 1, f"secure sum {self.agreement.digest.hex()[:32]}")]
-        if any(entry.mechanism != SummedShare.__name__ for entry in self.account.ledger(context).entries):
-            raise ValueError("ledger: holds releases of another kind; sums need one of their own")
+        charges = [Charge(self.agreement.sum, 1, f"secure sum {self.agreement.digest.hex()[:32]}")]
         self.account.check(context, charges)  # spares a training that could not be released
         reply = call_next(message, context)
         if reply.has_error():
@@ -255,6 +218,7 @@ class SummedMod:
             context.state[JOURNAL] = ConfigRecord({"json": self._claimed(text, number, stage)})
             return
         journal = Path(f"{os.fspath(path)}.rounds")
+        journal.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with locked(journal):
             text = journal.read_text(encoding="utf-8") if journal.exists() else "{}"
             with replacing(journal) as file:
