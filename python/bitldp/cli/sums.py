@@ -13,7 +13,7 @@ from bitldp.cli.catalogue import bounded, needed, shown
 from bitldp.cli.errors import UsageError
 from bitldp.cli.screen import print_whole
 from bitldp.privacy import number
-from bitldp.sums import Count, Histogram, Kind, Number, SecureSum
+from bitldp.sums import Count, Histogram, SumKind, Number, SecureSum
 
 __all__ = ["SUM", "print_sum", "sum_facts"]
 
@@ -86,7 +86,7 @@ def sum_facts(
     return plain
 
 
-def _kind(options: Mapping[str, Any]) -> Kind:
+def _kind(options: Mapping[str, Any]) -> SumKind:
     """Return the kind of sum that options are of: a histogram, a number, else a count."""
     numeric = {name for name in ("low", "high", "steps", "clip") if name in options}
     if "categories" in options:

@@ -56,7 +56,7 @@ class SumsBudget(NamedTuple):
 
 
 class SumsSpent(NamedTuple):
-    """What sums may cost and have cost, each exactly, apart from the cost of other charges."""
+    """Exact budget and cost of sums, apart from the cost of other charges."""
 
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)

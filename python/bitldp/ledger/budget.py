@@ -533,7 +533,7 @@ class Ledger:
 
     @property
     def sums(self) -> SumsBudget:
-        """What sums may cost and have cost, in the central model."""
+        """Budget and cost of sums, in the central model."""
         with self._lock:
             return self._balance.spent.sums.rounded()
 

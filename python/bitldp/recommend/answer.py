@@ -69,7 +69,7 @@ class Row:
 
 
 class InSum(NamedTuple):
-    """What a secure sum would give, of which nobody sees anything but the total (`bitldp.sums`).
+    """Error of a secure sum, of which nobody sees anything but the total (`bitldp.sums`).
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ from bitldp.sums.divergence import delta_of_moves, delta_of_two
 from bitldp.sums.intervals import Rounded, Summed
 from bitldp.sums.laws import PolyaShare, ShareLaw, SignShare, SkellamShare, rate_of
 
-__all__ = ["Central", "Count", "Histogram", "Kind", "Lattice", "Number"]
+__all__ = ["Central", "Count", "Histogram", "SumKind", "Lattice", "Number"]
 
 _CLOSE = 1e-8  # relative, of an epsilon that is searched
 _SPARED = 2.0**-12  # of delta: what of the ideal law is not looked at
@@ -54,8 +54,8 @@ class Central(NamedTuple):
     method: str
 
 
-class Kind(ABC):
-    """What is summed: a record's integers, their noise, and what their sum says.
+class SumKind(ABC):
+    """Kind of a secure sum: a record's integers, their noise, and what their sum says.
 
     A subclass says how many integers a record has, between which bounds they lie, and how a law of shares is
     fitted to a budget and accounted.
@@ -107,11 +107,11 @@ class Kind(ABC):
 
     @classmethod
     @abstractmethod
-    def from_terms(cls, terms: Mapping[str, int | str]) -> Kind:
+    def from_terms(cls, terms: Mapping[str, int | str]) -> SumKind:
         """Return the kind that such terms, among others, describe."""
 
 
-class Lattice(Kind):
+class Lattice(SumKind):
     """Base of the kinds whose records move one sum by up to `steps`, or two sums by one each."""
 
     _moved = 1  # sums that a record that is replaced moves, each by up to `steps`

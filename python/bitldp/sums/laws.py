@@ -23,7 +23,7 @@ from bitldp.channels.noise import skellam_chances
 from bitldp.privacy import ONE
 from bitldp.release.base import Source
 
-__all__ = ["PolyaShare", "ShareLaw", "SignShare", "SkellamShare", "Table", "rate_of"]
+__all__ = ["PolyaShare", "ShareLaw", "SignShare", "SkellamShare", "ShareTable", "rate_of"]
 
 _CONTEXT = decimal.Context(prec=60, Emin=-999_999, Emax=999_999, traps=[])
 _SHORT = decimal.Context(prec=40, rounding=decimal.ROUND_DOWN, traps=[])
@@ -38,7 +38,7 @@ _UP = 1.0 + 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ShareTable:
     """Integer weights of a draw.
 
     Attributes
@@ -110,7 +110,7 @@ class ShareLaw(ABC):
         As of the argument `noise` of `SecureSum`.
     honest : int
         Clients whose shares together are the noise that epsilon was fitted to.
-    table : Table
+    table : ShareTable
         What one draw has.
     mirrored : bool
         Whether a share is the difference of two draws.
@@ -120,7 +120,7 @@ class ShareLaw(ABC):
 
     name: str
     honest: int
-    table: Table
+    table: ShareTable
     mirrored: bool = False
     distance: float
 
@@ -329,7 +329,7 @@ class SignShare(ShareLaw):
 
     def __init__(self, weight: int, honest: int) -> None:
         self.weight, self.honest = weight, honest
-        self.table = Table((weight, ONE - 2 * weight, weight), -1)
+        self.table = ShareTable((weight, ONE - 2 * weight, weight), -1)
 
     def parameters(self) -> dict[str, str]:
         """Return the chance of a sign, as an integer over 2**64."""
@@ -349,7 +349,7 @@ class SignShare(ShareLaw):
         return np.logspace(-1.0, 2.0, 120) / max(deviation, 1e-3)
 
 
-def _table(chances: list[Decimal], mode: int = 0) -> tuple[Table, float]:
+def _table(chances: list[Decimal], mode: int = 0) -> tuple[ShareTable, float]:
     """Return the nearest weights, and their total variation from the chances; the mode takes the rest.
 
     Where one table of `Shift` has too few entries, a draw is a block of values and a value in it.
@@ -357,11 +357,11 @@ def _table(chances: list[Decimal], mode: int = 0) -> tuple[Table, float]:
     if len(chances) <= _ENTRIES:
         weights = [int((ONE * each).to_integral_value()) for each in chances]
         weights[mode] += ONE - sum(weights)
-        return Table(tuple(weights), -mode), _distance(weights, chances, ONE)
+        return ShareTable(tuple(weights), -mode), _distance(weights, chances, ONE)
     return _wide(chances)
 
 
-def _wide(chances: list[Decimal]) -> tuple[Table, float]:
+def _wide(chances: list[Decimal]) -> tuple[ShareTable, float]:
     """Return the same with weights over 2^128, of values from 0 on."""
     groups = [chances[start : start + _LOW] for start in range(0, len(chances), _LOW)]
     blocks, rows = [], []
@@ -375,7 +375,9 @@ def _wide(chances: list[Decimal]) -> tuple[Table, float]:
     blocks[0] += ONE - sum(blocks)
     weights = [block * each for block, row in zip(blocks, rows, strict=True) for each in row]
     weights = weights[: len(chances)]
-    return Table(tuple(weights), 0, 128, tuple(blocks), tuple(rows)), _distance(weights, chances, ONE * ONE)
+    return ShareTable(tuple(weights), 0, 128, tuple(blocks), tuple(rows)), _distance(
+        weights, chances, ONE * ONE
+    )
 
 
 def _distance(weights: list[int], chances: list[Decimal], scale: int) -> float:

@@ -18,12 +18,12 @@ from bitldp.base.keys import RandomSource, keys
 from bitldp.codecs import Categories
 from bitldp.estimate.estimates import Estimate
 from bitldp.release.keyed import Ids, bound, keyed_randomness
-from bitldp.sums.kinds import Central, Count, Histogram, Kind, Number
+from bitldp.sums.kinds import Central, Count, Histogram, SumKind, Number
 from bitldp.sums.laws import ShareLaw
 
 __all__ = ["KINDS", "SecureSum", "SumEvidence", "SumGuarantee"]
 
-KINDS: dict[str, type[Kind]] = {"count": Count, "histogram": Histogram, "number": Number}
+KINDS: dict[str, type[SumKind]] = {"count": Count, "histogram": Histogram, "number": Number}
 """Kinds by their words."""
 
 _NOISES = ("auto", "polya", "skellam", "signs")
@@ -36,7 +36,7 @@ _POOR = 3.0  # a local epsilon above which we say that it is none worth the name
 
 
 class SumEvidence(NamedTuple):
-    """What epsilon rests on, for a second look.
+    """Numbers that epsilon rests on, for a second look.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class SecureSum:
 
     Parameters
     ----------
-    kind : Kind
+    kind : SumKind
         What is summed: `Count()`, `Histogram(categories)`, `Number(interval, steps)`, ...
     epsilon : float
         Central epsilon of the total, above zero, between data sets that differ in one record, replaced.
@@ -163,7 +163,7 @@ class SecureSum:
     (1.0, 1e-06, True)
     """
 
-    kind: Kind
+    kind: SumKind
     _: KW_ONLY
     epsilon: float
     delta: float = 1e-6
@@ -174,7 +174,7 @@ class SecureSum:
 
     def __post_init__(self) -> None:
         """Check the parameters, and fit the law of a share."""
-        if not isinstance(self.kind, Kind):
+        if not isinstance(self.kind, SumKind):
             raise TypeError(f"kind: must be a kind of sum, such as Count(), not {type(self.kind).__name__}")
         clients = checks.integer("clients", self.clients, 1, _MOST_CLIENTS)
         colluding = checks.integer("colluding", self.colluding, 0, clients - 1)
@@ -216,7 +216,7 @@ class SecureSum:
 
     @property
     def guarantee(self) -> SumGuarantee:
-        """What the total keeps, by the number of survivors."""
+        """Guarantee of the total, by the number of survivors."""
         return SumGuarantee(self)
 
     # modulus
@@ -514,7 +514,7 @@ class SecureSum:
         )
 
 
-def _codes_of(kind: Kind, values: NDArray[Any]) -> NDArray[Any]:
+def _codes_of(kind: SumKind, values: NDArray[Any]) -> NDArray[Any]:
     """Return numbers for the labels of records, which randomness is bound to."""
     if isinstance(kind, Histogram) and isinstance(kind.categories, Categories):
         return kind.categories.encode(values)

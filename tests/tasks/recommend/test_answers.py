@@ -270,6 +270,7 @@ def test_a_secure_sum_is_told_where_the_clients_are() -> None:
     assert [row.name for row in told.rows] == [row.name for row in alone.rows]
 
 
+@pytest.mark.slow
 def test_a_secure_sum_of_numbers_counts_the_dither() -> None:
     few = recommend("mean", epsilon=1.0, interval=(0.0, 10.0), users=500).in_sum
     many = recommend("mean", epsilon=1.0, interval=(0.0, 10.0), users=1 << 20).in_sum

@@ -154,7 +154,7 @@ def test_delta_bounds_every_move_of_a_law_without_order() -> None:
         assert found(epsilon) >= max(moves)
 
 
-@pytest.mark.parametrize("kind", [Count(), Histogram(3), Number((0, 1), 31)], ids=lambda each: each.name)
+@pytest.mark.parametrize("kind", [Count(), Histogram(3), Number((0, 1), 9)], ids=lambda each: each.name)
 @pytest.mark.parametrize("noise", ["polya", "skellam"])
 def test_epsilon_by_two_independent_ways(kind: Count, noise: str) -> None:
     # Beyond enumeration: the convolution of the integers, and the ideal law with the total variation.
