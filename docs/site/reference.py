@@ -53,6 +53,7 @@ MODULES = {
     "cli": ("plugin",),
     "federated": ("flower",),
     "mechanism": ("base",),
+    "sums": ("protocol",),
 }
 
 #: Public packages of bitldp-papers: the address of the page, and what it is called.

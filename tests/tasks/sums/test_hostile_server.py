@@ -9,8 +9,13 @@ pytest.importorskip("cryptography", reason="the extra sums is not installed")
 pytest.importorskip("flwr", reason="the extra fl is not installed")
 
 from bitldp.sums.protocol import Stage, SummingClient, masks
+from bitldp.sums.protocol.client import SEALED
+from bitldp.sums.protocol.messages import flags, flags_size, members, read_rows, rows
 from support.hostile_sums import ATTACKS, CLIENTS, VICTIM, Flowers, Ours
 from support.linear import linear_complexity
+
+HEAD = 47
+"""Bytes of a message before its body."""
 
 FAILS = set(ATTACKS) - {"second_unmasking"}
 """Attacks that Flower's mod goes along with: the suite can find something."""
@@ -39,6 +44,31 @@ def test_low_bits_of_masks_follow_no_linear_rule() -> None:
     assert abs(linear_complexity((ours & 1).astype(np.uint8)) - count // 2) <= 40
 
 
+@pytest.mark.parametrize("wrong", [{0, 1, 2, 3, 4}, {0, 1, 3, 4}])
+def test_survivors_are_members_and_the_client_is_one(wrong: set[int]) -> None:
+    """Client 0 dropped out before the masks; the list names it, or leaves out the one that is asked."""
+    target = Ours()
+    target.machines.run(until=3, drop=lambda stage, index: stage == Stage.SHARE and index == 0)
+    assert not target.refused(1, target.said(Stage.AGREE, flags(members({1, 2, 3, 4}, CLIENTS))))
+    assert target.refused(VICTIM, target.said(Stage.AGREE, flags(members(wrong, CLIENTS))))
+
+
+@pytest.mark.parametrize("wrong", [{0, 1, 2, 3, 4}, {1, 3, 4, 5}])
+def test_members_have_keys_and_the_client_is_one(wrong: set[int]) -> None:
+    """Client 0 has no keys; the list of those who go on names it, or leaves out the one that is asked."""
+    target = Ours()
+    messages = target.machines.run(until=2, drop=lambda stage, index: stage == 0 and index == 0)
+    size = flags_size(CLIENTS)
+    body = messages[VICTIM][HEAD:]
+    assert body[:size] == flags(members({1, 2, 3, 4, 5}, CLIENTS))
+    others = {
+        index: envelope
+        for index, envelope in read_rows(body[size:], SEALED, CLIENTS).items()
+        if index in wrong
+    }
+    assert target.refused(VICTIM, target.said(Stage.MASK, flags(members(wrong, CLIENTS)) + rows(others.items())))
+
+
 @pytest.mark.slow
 def test_a_message_of_every_other_stage_is_refused() -> None:
     """Each stage's own message, sent when another is due."""
@@ -52,10 +82,6 @@ def test_a_message_of_every_other_stage_is_refused() -> None:
                 target = Ours()
                 target.machines.run(until=due)
                 assert target.refused(VICTIM, data), (due, stage)
-
-
-HEAD = 47
-"""Bytes of a message before its body."""
 
 
 @pytest.mark.parametrize("stage", [Stage.SHARE, Stage.MASK, Stage.AGREE, Stage.REVEAL])

@@ -93,8 +93,14 @@ class SummedMod:
 
     Examples
     --------
-    >>> from bitldp.federated import SummedMod  # doctest: +SKIP
-    >>> app = ClientApp(mods=[SummedMod(agreement, "node.key")])  # doctest: +SKIP
+    >>> from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    >>> from flwr.clientapp import ClientApp
+    >>> from bitldp.federated import SummedMod
+    >>> from bitldp.sums import Count, SecureSum
+    >>> from bitldp.sums.protocol import Agreement
+    >>> keys = [Ed25519PrivateKey.generate().public_key().public_bytes_raw() for _ in range(10)]
+    >>> agreement = Agreement(SecureSum(Count(), epsilon=1.0, clients=10, floor=8), keys)
+    >>> app = ClientApp(mods=[SummedMod(agreement, "node.key", value="arrays")])
     """
 
     def __init__(

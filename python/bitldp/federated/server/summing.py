@@ -68,8 +68,13 @@ class SummingStrategy(FedAvg):
 
     Examples
     --------
-    >>> from bitldp.federated import SummingStrategy  # doctest: +SKIP
-    >>> strategy = SummingStrategy(agreement, update="keep")  # doctest: +SKIP
+    >>> from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    >>> from bitldp.federated import SummingStrategy
+    >>> from bitldp.sums import Count, SecureSum
+    >>> from bitldp.sums.protocol import Agreement
+    >>> keys = [Ed25519PrivateKey.generate().public_key().public_bytes_raw() for _ in range(10)]
+    >>> agreement = Agreement(SecureSum(Count(), epsilon=1.0, clients=10, floor=8), keys)
+    >>> strategy = SummingStrategy(agreement, update="keep")  # then start(), and strategy.estimates[1]
     """
 
     def __init__(

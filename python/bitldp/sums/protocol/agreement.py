@@ -56,8 +56,14 @@ class Agreement:
 
     Examples
     --------
+    >>> from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    >>> from bitldp.sums import Count, SecureSum
     >>> from bitldp.sums.protocol import Agreement
-    >>> help(Agreement)  # doctest: +SKIP
+    >>> keys = [Ed25519PrivateKey.generate().public_key().public_bytes_raw() for _ in range(10)]
+    >>> total = SecureSum(Count(), epsilon=1.0, clients=10, floor=7, colluding=1)
+    >>> agreement = Agreement(total, keys)  # keys of files: ["hospital-1.key.pub", ...]
+    >>> agreement.threshold, agreement.least, agreement.failure
+    (6, 8, 0.0)
     """
 
     sum: SecureSum

@@ -181,9 +181,24 @@ class SummingClient:
 
     Examples
     --------
-    >>> from bitldp.sums.protocol import SummingClient
-    >>> SummingClient.__name__
-    'SummingClient'
+    A round, of clients that all stay:
+
+    >>> from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    >>> from bitldp.sums import Count, SecureSum
+    >>> from bitldp.sums.protocol import Agreement, SummingClient, SummingServer
+    >>> keys = [Ed25519PrivateKey.generate() for _ in range(5)]
+    >>> total = SecureSum(Count(), epsilon=1.0, clients=5)
+    >>> agreement = Agreement(total, [key.public_key().public_bytes_raw() for key in keys])
+    >>> clients = {index: SummingClient(agreement, key) for index, key in enumerate(keys)}
+    >>> server = SummingServer(agreement, number=1)
+    >>> messages = server.invite(clients)
+    >>> while messages:
+    ...     replies = {
+    ...         index: clients[index].answer(data, lambda: total.share(True)) for index, data in messages.items()
+    ...     }
+    ...     messages = server.proceed(replies)
+    >>> server.opened.survivors
+    5
     """
 
     def __init__(
@@ -405,7 +420,7 @@ class SummingClient:
             raise SumRefusedError("quorum", f"signatures: of {len(read)}, {agreement.quorum} are needed")
         text = survivors_text(own.session, present, active)
         for index, signature in read.items():
-            if not active[index] or not agreement.signed(index, signature, text):
+            if not agreement.signed(index, signature, text):
                 raise SumRefusedError("quorum", f"signatures: that of client {index} is of another list")
         return own.seed + rows(
             (index, share[:SHARE_BYTES] if active[index] else share[SHARE_BYTES:])

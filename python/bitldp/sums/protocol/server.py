@@ -108,17 +108,10 @@ class SummingServer:
     opened : OpenedSum or None
         The result, once there is one.
 
-    Examples
-    --------
-    A round is a loop, whatever carries the messages:
-
-    >>> def run(server, clients, share):  # clients: machines by index; share: an index to its share
-    ...     messages = server.invite(clients)
-    ...     while messages:
-    ...         replies = {each: clients[each].answer(data, lambda: share(each))
-    ...                    for each, data in messages.items()}
-    ...         messages = server.proceed(replies)
-    ...     return server.opened
+    Notes
+    -----
+    A round is a loop of `proceed`, whatever carries the messages; see `SummingClient`. A client whose reply is
+    missing or cannot be used has dropped out, from there on.
     """
 
     def __init__(self, agreement: Agreement, number: int) -> None:
