@@ -111,7 +111,9 @@ def compare_shamir() -> None:
 
 def main() -> int:
     """Run and print; return 1 where a bound is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--clients", type=int, default=100)
     parser.add_argument("--numbers", type=int, default=100_000)
     parser.add_argument("--degree", type=int, default=None)

@@ -71,7 +71,8 @@ def test_a_secure_sum_over_tls_is_the_one_of_the_run_in_process(tmp_path, proces
     source = tmp_path / "summed.py"
     source.write_text(
         "from pathlib import Path\nfrom support.summed_app import make_client, make_server\n"
-        f"folder = Path({str(tmp_path)!r})\nclient_app, server_app = make_client(folder), make_server(folder)\n"
+        f"folder = Path({str(tmp_path)!r})\n"
+        "client_app, server_app = make_client(folder), make_server(folder)\n"
     )
     paths = [processes.environment["PYTHONPATH"], str(Path(__file__).parents[2])]
     processes.environment |= {"PYTHONPATH": os.pathsep.join(paths), "BITLDP_STATE": str(state)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,10 +11,11 @@ pytest.importorskip("cryptography", reason="the extra sums is not installed")
 pytest.importorskip("flwr", reason="the extra fl is not installed")
 
 from bitldp.sums.protocol import Stage, SummingClient, masks
-from bitldp.sums.protocol.client import SEALED
+from bitldp.sums.protocol.client import ADVERT, SEALED, Advert
 from bitldp.sums.protocol.messages import flags, flags_size, members, read_rows, rows
 from support.hostile_sums import ATTACKS, CLIENTS, VICTIM, Flowers, Ours
 from support.linear import linear_complexity
+from support.sums import Machines
 
 HEAD = 47
 """Bytes of a message before its body."""
@@ -66,7 +69,50 @@ def test_members_have_keys_and_the_client_is_one(wrong: set[int]) -> None:
         for index, envelope in read_rows(body[size:], SEALED, CLIENTS).items()
         if index in wrong
     }
-    assert target.refused(VICTIM, target.said(Stage.MASK, flags(members(wrong, CLIENTS)) + rows(others.items())))
+    assert target.refused(
+        VICTIM, target.said(Stage.MASK, flags(members(wrong, CLIENTS)) + rows(others.items()))
+    )
+
+
+def test_keys_that_stand_twice_are_refused() -> None:
+    """Client 0 works with the server, and gives the keys of client 1 for its own, well signed."""
+    target = Ours()
+    machines = target.machines
+    keys = read_rows(machines.run(until=1)[VICTIM][HEAD:], ADVERT, CLIENTS)
+    assert target.refused(5, target.said(Stage.SHARE, rows((i, k) for i, k in keys.items() if i != 5)))
+    for name in ("seal", "mask"):
+        target = Ours()
+        machines = target.machines
+        keys = read_rows(machines.run(until=1)[VICTIM][HEAD:], ADVERT, CLIENTS)
+        copied = replace(Advert.of(keys[0]), signature=b"", **{name: getattr(Advert.of(keys[1]), name)})
+        keys[0] = bytes(copied) + machines.keys[0].sign(copied.text(machines.agreement, 1, 0))
+        assert target.refused(VICTIM, target.said(Stage.SHARE, rows(keys.items())))
+
+
+def test_members_are_enough_and_each_has_sent_its_shares() -> None:
+    for who in ({1, VICTIM, 3}, {1, VICTIM, 3, 4}):
+        target = Ours()
+        body = target.machines.run(until=2)[VICTIM][HEAD:]
+        size = flags_size(CLIENTS)
+        envelopes = read_rows(body[size:], SEALED, CLIENTS)
+        sent = {index: envelope for index, envelope in envelopes.items() if index in who and index != 4}
+        listed = flags(members(who, CLIENTS))
+        assert target.refused(VICTIM, target.said(Stage.MASK, listed + rows(sent.items())))
+
+
+def test_no_survivor_of_a_sparse_graph_has_too_few_neighbours() -> None:
+    target = Ours()
+    target.machines = machines = Machines(18, 10, degree=11)
+    machines.run(until=3)
+    choices = machines.server._view.choices
+    others = [index for index in range(18) if index != VICTIM and choices[VICTIM][index]]
+    for gone, refused in ((3, False), (5, True)):
+        state = machines.clients[VICTIM].state
+        active = members({*range(18)} - set(others[:gone]), 18)
+        lacking = any(int((choices[each] & active).sum()) < 8 for each in np.flatnonzero(active))
+        assert lacking >= refused
+        assert target.refused(VICTIM, target.said(Stage.AGREE, flags(active))) == lacking
+        machines.clients[VICTIM] = SummingClient(machines.agreement, machines.keys[VICTIM], state=state)
 
 
 @pytest.mark.slow

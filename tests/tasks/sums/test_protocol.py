@@ -56,7 +56,7 @@ def test_one_more_dropout_than_the_agreement_allows_opens_nothing() -> None:
 
 @pytest.mark.slow
 def test_a_hundred_clients_of_a_hundred_thousand_numbers_take_seconds() -> None:
-    """10 % drop out in each stage. On one quiet core it takes 4 s; the bytes are those of the longest stayer."""
+    """10 % drop out in each stage. One quiet core takes 4 s; the bytes are of who stays longest."""
     count, gone = 100_000, np.random.default_rng(3).permutation(100)
     left = np.cumsum([0, 10, 9, 8, 7, 7])
     drop = {int(index): stage for stage in range(5) for index in gone[left[stage] : left[stage + 1]]}

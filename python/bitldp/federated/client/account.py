@@ -211,15 +211,18 @@ class SumsAccount(ClientAccount):
         What the sums of a client's data may cost: central epsilon, above zero, and delta. They hold for a
         ledger that this account begins; one that exists says itself (`Ledger.allow_sums`).
     path : path-like, callable of the Context that returns one, or "run", optional
-        As of `ClientAccount`. Default: a file of the node for its sums alone, as `node_file` with the end
-        ``.sums.json``; in it nothing else may be charged.
+        File of the ledger. Default: a file of the node for its sums alone, which is begun by itself: that of
+        `ClientAccount`, with the end ``.sums.json``; in it nothing else may be charged. "run" keeps the
+        ledger for one run: for simulations.
     create : bool
-        As of `ClientAccount`.
+        Whether to begin a ledger where there is no file of the given path.
 
     Raises
     ------
-    ValueError, TypeError, NoLedgerError
-        As of `ClientAccount`.
+    ValueError, TypeError
+        For a parameter out of its range.
+    NoLedgerError
+        If there is no file, and `create` is false.
 
     Examples
     --------
