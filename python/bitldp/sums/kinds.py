@@ -25,7 +25,7 @@ from bitldp.sums.divergence import delta_of_moves, delta_of_two
 from bitldp.sums.intervals import Rounded, Summed
 from bitldp.sums.laws import PolyaShare, ShareLaw, SignShare, SkellamShare, rate_of
 
-__all__ = ["Central", "Count", "Histogram", "SumKind", "Lattice", "Number"]
+__all__ = ["Central", "Count", "Histogram", "Lattice", "Number", "SumKind"]
 
 _CLOSE = 1e-8  # relative, of an epsilon that is searched
 _SPARED = 2.0**-12  # of delta: what of the ideal law is not looked at
@@ -285,8 +285,8 @@ class Histogram(Lattice):
         if isinstance(self.categories, Categories):
             given = self.categories.encode(given)
         codes = checks.codes("x", given, self.coordinates)
-        marks = np.zeros((len(codes), self.coordinates), np.int64)
-        marks[np.arange(len(codes)), codes] = 1
+        # compared with all, so that no address depends on the category
+        marks = (codes[:, None] == np.arange(self.coordinates)).astype(np.int64)
         return marks, values.ndim == 0
 
     def estimate(self, sums: NDArray[np.int64], law: ShareLaw, survivors: int) -> Estimate:

@@ -23,15 +23,15 @@ from bitldp.channels.noise import skellam_chances
 from bitldp.privacy import ONE
 from bitldp.release.base import Source
 
-__all__ = ["PolyaShare", "ShareLaw", "SignShare", "SkellamShare", "ShareTable", "rate_of"]
+__all__ = ["PolyaShare", "ShareLaw", "ShareTable", "SignShare", "SkellamShare", "rate_of"]
 
 _CONTEXT = decimal.Context(prec=60, Emin=-999_999, Emax=999_999, traps=[])
 _SHORT = decimal.Context(prec=40, rounding=decimal.ROUND_DOWN, traps=[])
 _HALF = Decimal(1) / 2
 _ENTRIES = (1 << 16) - 1  # of one table: the most that `Shift` takes
 _LOW = 256  # values of the second draw of a table of 2^128
-_MOST = _LOW * _ENTRIES  # entries of a table of 2^128, of which memory allows fewer
 _ALLOWED = 1 << 21  # entries that are built in seconds
+_KEPT = 4  # laws of sums, of up to some hundred thousand values, that are kept
 _REACH = 32_767  # of Skellam noise
 _TILTS = np.concatenate([np.linspace(0.02, 0.98, 49), 1.0 - np.logspace(-2, -6, 17)])
 _UP = 1.0 + 1e-9
@@ -161,7 +161,7 @@ class ShareLaw(ABC):
         """Return ln E e^(tilt X) of the law that the table stands for; infinite beyond its range."""
 
     @abstractmethod
-    def ideal(self, shares: int, reach: int) -> list[Decimal]:
+    def ideal(self, shares: int, reach: int) -> Sequence[Decimal]:
         """Return the chances of the sums 0, ..., reach of shares of the law that the table stands for.
 
         Relative errors are below 1e-20; the law is symmetric. A sum beyond has what is missing to one.
@@ -255,7 +255,7 @@ class PolyaShare(ShareLaw):
         product = math.expm1(-rate) ** 2 / (math.expm1(tilt - rate) * math.expm1(-tilt - rate))
         return math.log(product) / self.honest
 
-    def ideal(self, shares: int, reach: int) -> list[Decimal]:
+    def ideal(self, shares: int, reach: int) -> Sequence[Decimal]:
         """Return the chances of 0, ..., reach.
 
         Notes
@@ -303,7 +303,7 @@ class SkellamShare(ShareLaw):
         half = math.sinh(min(abs(tilt), 1400.0) / 2.0)
         return 4.0 * float(self.mean) * half * half
 
-    def ideal(self, shares: int, reach: int) -> list[Decimal]:
+    def ideal(self, shares: int, reach: int) -> Sequence[Decimal]:
         """Return the chances of 0, ..., reach."""
         with decimal.localcontext(_CONTEXT):
             return skellam_chances(self.mean * shares, reach)
@@ -340,7 +340,7 @@ class SignShare(ShareLaw):
         half = math.sinh(min(abs(tilt), 700.0) / 2.0)
         return math.log1p(4.0 * self.weight / ONE * half * half)
 
-    def ideal(self, shares: int, reach: int) -> list[Decimal]:
+    def ideal(self, shares: int, reach: int) -> Sequence[Decimal]:
         """Return the chances of 0, ..., reach."""
         return _sign_sum(self.weight, shares, reach)
 
@@ -387,8 +387,9 @@ def _distance(weights: list[int], chances: list[Decimal], scale: int) -> float:
     return float((apart + abs(1 - sum(chances, Decimal(0)))) * _HALF) * _UP
 
 
-@lru_cache(maxsize=32)
-def _polya_chances(rate: Decimal, shares: int, honest: int, reach: int) -> tuple[Decimal, ...]:
+@lru_cache(maxsize=_KEPT)
+def _polya_sum(rate: Decimal, shares: int, honest: int, reach: int) -> tuple[Decimal, ...]:
+    """Return the chances of 0, ..., reach; see `PolyaShare.ideal`."""
     with decimal.localcontext(_CONTEXT):
         fading = (-rate).exp()
         if shares == honest:
@@ -414,12 +415,8 @@ def _polya_chances(rate: Decimal, shares: int, honest: int, reach: int) -> tuple
         return tuple(each / whole for each in reversed(law))
 
 
-def _polya_sum(rate: Decimal, shares: int, honest: int, reach: int) -> list[Decimal]:
-    return list(_polya_chances(rate, shares, honest, reach))
-
-
-@lru_cache(maxsize=32)
-def _sign_sum(weight: int, shares: int, reach: int) -> list[Decimal]:
+@lru_cache(maxsize=_KEPT)
+def _sign_sum(weight: int, shares: int, reach: int) -> tuple[Decimal, ...]:
     """Return the chances of 0, ..., reach of the sum of thinned signs.
 
     With q = weight/2^64 and p = 1 - 2 q, G(z) = (q z + p + q/z)^n has
@@ -441,4 +438,4 @@ def _sign_sum(weight: int, shares: int, reach: int) -> list[Decimal]:
             )
         law.append(here)
         whole = here + 2 * total
-        return [each / whole for each in reversed(law)]
+        return tuple(each / whole for each in reversed(law))
