@@ -117,6 +117,11 @@ class Lattice(SumKind):
     _moved = 1  # sums that a record that is replaced moves, each by up to `steps`
 
     @property
+    def coordinates(self) -> int:
+        """Integers of a record: one."""
+        return 1
+
+    @property
     def steps(self) -> int:
         """Steps that a record moves a sum, at most."""
         return 1
@@ -222,11 +227,6 @@ class Count(Lattice):
     name: ClassVar[str] = "count"
     streams: ClassVar[int] = 0
 
-    @property
-    def coordinates(self) -> int:
-        """Integers of a record: one."""
-        return 1
-
     def encode(
         self, x: ArrayLike, sources: list[Source], threads: int | None
     ) -> tuple[NDArray[np.int64], bool]:
@@ -331,11 +331,6 @@ class Number(Lattice):
         object.__setattr__(self, "interval", checks.interval("interval", self.interval))
         object.__setattr__(self, "steps", checks.integer("steps", self.steps, 1, _MOST_STEPS))
         object.__setattr__(self, "clip", checks.flag("clip", self.clip))
-
-    @property
-    def coordinates(self) -> int:
-        """Integers of a record: one."""
-        return 1
 
     def encode(
         self, x: ArrayLike, sources: list[Source], threads: int | None

@@ -10,7 +10,7 @@ import decimal
 import hashlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, lru_cache
@@ -397,22 +397,15 @@ def _polya_sum(rate: Decimal, shares: int, honest: int, reach: int) -> tuple[Dec
             for _ in range(reach):
                 chances.append(chances[-1] * fading)
             return tuple(chances)
-        shape = Decimal(shares) / honest
-        start = reach + math.ceil(70.0 / float(rate)) + 20  # the chances there are e^-70 of those at `reach`
-        above, here, square = Decimal(0), Decimal(1), 1 + fading * fading
-        law = []
-        total = Decimal(0)
-        for k in range(start, 0, -1):
-            if k <= reach:
-                law.append(here)
-            total += here
-            above, here = (
-                here,
-                (square * k * here - fading * (k + 1 - shape) * above) / (fading * (k - 1 + shape)),
-            )
-        law.append(here)
-        whole = here + 2 * total
-        return tuple(each / whole for each in reversed(law))
+        shape, square = Decimal(shares) / honest, 1 + fading * fading
+        fall = float(rate)
+        # a start whose chances are e^-25 of those at `reach`: the error there fades twice as fast
+        start = max(reach + math.ceil(25.0 / fall), math.ceil(55.0 / fall)) + 20
+
+        def below(k: int, here: Decimal, above: Decimal) -> Decimal:
+            return (square * k * here - fading * (k + 1 - shape) * above) / (fading * (k - 1 + shape))
+
+        return _from_above(start, reach, below)
 
 
 @lru_cache(maxsize=_KEPT)
@@ -426,16 +419,27 @@ def _sign_sum(weight: int, shares: int, reach: int) -> tuple[Decimal, ...]:
         sign, none = Decimal(weight), Decimal(ONE - 2 * weight)
         deviation = math.sqrt(2.0 * weight / ONE * shares)
         start = min(shares, max(reach, math.ceil(12.0 * deviation)) + math.ceil(12.0 * deviation) + 40)
-        above, here = Decimal(0), Decimal(1)
-        law, total = [Decimal(0)] * max(0, reach - start), Decimal(0)
-        for k in range(start, 0, -1):
-            if k <= reach:
-                law.append(here)
-            total += here
-            above, here = (
-                here,
-                (none * k * here + sign * (k + 1 + shares) * above) / (sign * (shares - k + 1)),
-            )
-        law.append(here)
-        whole = here + 2 * total
-        return tuple(each / whole for each in reversed(law))
+
+        def below(k: int, here: Decimal, above: Decimal) -> Decimal:
+            return (none * k * here + sign * (k + 1 + shares) * above) / (sign * (shares - k + 1))
+
+        return _from_above(start, reach, below)
+
+
+def _from_above(
+    start: int, reach: int, below: Callable[[int, Decimal, Decimal], Decimal]
+) -> tuple[Decimal, ...]:
+    """Return the chances of 0, ..., reach of a symmetric law by a recurrence from `start` down to 0.
+
+    `below` returns what k - 1 has from what k and k + 1 have (Miller's algorithm).
+    """
+    above, here = Decimal(0), Decimal(1)
+    law, total = [Decimal(0)] * max(0, reach - start), Decimal(0)
+    for k in range(start, 0, -1):
+        if k <= reach:
+            law.append(here)
+        total += here
+        above, here = here, below(k, here, above)
+    law.append(here)
+    whole = here + 2 * total
+    return tuple(each / whole for each in reversed(law))
