@@ -13,7 +13,7 @@ from bitldp.cli.catalogue import bounded, needed, shown
 from bitldp.cli.errors import UsageError
 from bitldp.cli.screen import print_whole
 from bitldp.privacy import number
-from bitldp.sums import Count, Histogram, SumKind, Number, SecureSum
+from bitldp.sums import Count, Histogram, Number, SecureSum, SumKind
 
 __all__ = ["SUM", "print_sum", "sum_facts"]
 
@@ -23,6 +23,7 @@ SUM = "sum"
 _TAKEN = ("categories", "low", "high", "steps", "clip", "delta")
 _SHARES = (0.3, 0.5, 0.7, 0.9, 1.0)  # of the floor, whose epsilon is shown
 _MOST_CATEGORIES = 1 << 20
+_POOR = 3.0  # a local epsilon above which it is none worth the name
 
 
 def sum_facts(
@@ -121,8 +122,9 @@ def print_sum(facts: Mapping[str, Any], console: Console, *, as_json: bool = Fal
         refused = "" if each["shown"] else "; refused, below the floor"
         survivors = f"central epsilon of {each['survivors']:,} survivors"
         table.add_row(survivors, f"{_shown(each['epsilon'])} ({said}){refused}")
-    worth = "none worth the name" if local["epsilon"] == "infinity" or local["epsilon"] > 3.0 else "weak"
-    table.add_row("local epsilon of a share alone", f"{_shown(local['epsilon'])}: {worth}")
+    poor = local["epsilon"] == "infinity" or local["epsilon"] > _POOR
+    worth = ": none worth the name" if poor else ""
+    table.add_row("local epsilon of a share alone", f"{_shown(local['epsilon'])}{worth}")
     deviation = noise["standard_deviation_at_the_floor"]
     table.add_row("noise of the sum", f"standard deviation {_shown(deviation)} steps at the floor")
     table.add_row("over central Gaussian noise", _shown(noise["over_central_gaussian_noise"]))

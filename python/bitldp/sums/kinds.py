@@ -25,7 +25,7 @@ from bitldp.sums.divergence import delta_of_moves, delta_of_two
 from bitldp.sums.intervals import Rounded, Summed
 from bitldp.sums.laws import PolyaShare, ShareLaw, SignShare, SkellamShare, rate_of
 
-__all__ = ["Central", "Count", "Histogram", "SumKind", "Lattice", "Number"]
+__all__ = ["Central", "Count", "Histogram", "Lattice", "Number", "SumKind"]
 
 _CLOSE = 1e-8  # relative, of an epsilon that is searched
 _SPARED = 2.0**-12  # of delta: what of the ideal law is not looked at
@@ -115,6 +115,11 @@ class Lattice(SumKind):
     """Base of the kinds whose records move one sum by up to `steps`, or two sums by one each."""
 
     _moved = 1  # sums that a record that is replaced moves, each by up to `steps`
+
+    @property
+    def coordinates(self) -> int:
+        """Integers of a record: one."""
+        return 1
 
     @property
     def steps(self) -> int:
@@ -222,11 +227,6 @@ class Count(Lattice):
     name: ClassVar[str] = "count"
     streams: ClassVar[int] = 0
 
-    @property
-    def coordinates(self) -> int:
-        """Integers of a record: one."""
-        return 1
-
     def encode(
         self, x: ArrayLike, sources: list[Source], threads: int | None
     ) -> tuple[NDArray[np.int64], bool]:
@@ -285,8 +285,8 @@ class Histogram(Lattice):
         if isinstance(self.categories, Categories):
             given = self.categories.encode(given)
         codes = checks.codes("x", given, self.coordinates)
-        marks = np.zeros((len(codes), self.coordinates), np.int64)
-        marks[np.arange(len(codes)), codes] = 1
+        # compared with all, so that no address depends on the category
+        marks = (codes[:, None] == np.arange(self.coordinates)).astype(np.int64)
         return marks, values.ndim == 0
 
     def estimate(self, sums: NDArray[np.int64], law: ShareLaw, survivors: int) -> Estimate:
@@ -331,11 +331,6 @@ class Number(Lattice):
         object.__setattr__(self, "interval", checks.interval("interval", self.interval))
         object.__setattr__(self, "steps", checks.integer("steps", self.steps, 1, _MOST_STEPS))
         object.__setattr__(self, "clip", checks.flag("clip", self.clip))
-
-    @property
-    def coordinates(self) -> int:
-        """Integers of a record: one."""
-        return 1
 
     def encode(
         self, x: ArrayLike, sources: list[Source], threads: int | None

@@ -18,7 +18,7 @@ from bitldp.base.keys import RandomSource, keys
 from bitldp.codecs import Categories
 from bitldp.estimate.estimates import Estimate
 from bitldp.release.keyed import Ids, bound, keyed_randomness
-from bitldp.sums.kinds import Central, Count, Histogram, SumKind, Number
+from bitldp.sums.kinds import Central, Count, Histogram, Number, SumKind
 from bitldp.sums.laws import ShareLaw
 
 __all__ = ["KINDS", "SecureSum", "SumEvidence", "SumGuarantee"]
@@ -32,6 +32,7 @@ _MOST_CLIENTS = 1 << 24
 _MOST_BITS = 32
 _WRAPPED = 2.0**-40  # chance that a sum wraps, but for the total variation of the table
 _VERSION = 1
+_LARGEST = 20.0  # epsilon, beyond which the integers of rare noise are few units
 _POOR = 3.0  # a local epsilon above which we say that it is none worth the name
 
 
@@ -102,18 +103,18 @@ class SumGuarantee:
     def local(self) -> Central:
         """Guarantee of one share by itself, against whoever sees it: none worth the name."""
         of = self._of
-        return of.kind.central(of.law, 1, of.delta, "auto")
+        return of.kind.central(of.law, 1, of.delta, "exact")
 
     def __str__(self) -> str:
         """Return three lines: the central guarantee, what it is between, and the local one."""
         central, local, of = self.central(), self.local, self._of
-        worth = "none worth the name" if local.epsilon > _POOR else "weak"
+        worth = ": none worth the name" if local.epsilon > _POOR else ""
         kind = "exact" if central.exact else "at most"
         return (
             f"central epsilon {central.epsilon:.6g} with delta {central.delta:.3g} ({kind}), from "
             f"{of.least_survivors:,} of {of.clients:,} clients on\n"
             "between data sets that differ in one record, replaced\n"
-            f"local epsilon of a share alone {local.epsilon:.3g} with delta {local.delta:.3g}: {worth}"
+            f"local epsilon of a share alone {local.epsilon:.3g} with delta {local.delta:.3g}{worth}"
         )
 
 
@@ -190,6 +191,8 @@ class SecureSum:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+        if self.epsilon > _LARGEST:
+            raise ValueError(f"epsilon: must be at most {_LARGEST:g}, beyond which there is hardly any noise")
         reached = self.guarantee.central(method="certificate")
         if not reached.epsilon <= self.epsilon:
             raise ValueError(
@@ -494,6 +497,8 @@ class SecureSum:
             )
         except KeyError as error:
             raise ValueError(f"terms: lack {error.args[0]}") from None
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"terms: {error}") from None
         if made.terms() != dict(terms):
             raise ValueError("terms: do not agree with the sum that their parameters describe")
         return made

@@ -208,6 +208,7 @@ def test_thin_signs_are_close_to_skellam() -> None:
     [
         ({"epsilon": 0.0}, "epsilon: must be above zero"),
         ({"delta": 1.0}, "delta"),
+        ({"epsilon": 21.0}, "epsilon: must be at most 20"),
         ({"clients": 0}, "clients"),
         ({"floor": 11}, "floor: must be between 1 and 10"),
         ({"colluding": 10}, "colluding"),
