@@ -1,6 +1,6 @@
 """Rounds of a secure sum in one process: CPU seconds and bytes, with dropouts in every stage.
 
-    python benches/sums_protocol.py             # 100 clients of 10^5 numbers: at most 60 CPU seconds, 2.2 times
+    python benches/sums_protocol.py             # 100 clients of 10^5 numbers; fails above 60 s or 2.2 times
     python benches/sums_protocol.py --shamir    # secret sharing beside that of pycryptodome
 
 Every result is compared with the sum of the survivors' numbers before a figure is printed.

@@ -152,7 +152,8 @@ class Agreement:
     def failure(self) -> float:
         """Upper bound of the chance that a server reads less than the whole sum; 0 on the complete graph.
 
-        It is over the nonces of the clients: see `bitldp.sums.protocol.graph`.
+        It is over the nonces of the clients in one round. A server sees the graph before it asks for masked
+        shares, and may begin round after round: each of them has this chance.
         """
         return failure_chance(self.clients, self.sum.colluding, self.holders, self.needed)
 
@@ -205,7 +206,7 @@ class Agreement:
             f"The list of {n} public keys came to each client from somebody other than the server, and each "
             "private key is its owner's alone. Without that, a server that lies can be all other clients.",
             f"The server may lie about everything: it sees the sum of {self.least} clients or more, or "
-            "nothing" + (f", but for a chance of at most {self.failure:.1e}." if self.failure else "."),
+            "nothing" + (f", but for a chance of at most {self.failure:.1e} in each round that it begins." if self.failure else "."),
             "A client or a server that lies can spoil a sum, and a client can add any number to it; neither "
             "is noticed. Who takes part, and when, is seen.",
         )

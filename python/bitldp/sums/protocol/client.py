@@ -194,7 +194,7 @@ class SummingClient:
     >>> messages = server.invite(clients)
     >>> while messages:
     ...     replies = {
-    ...         index: clients[index].answer(data, lambda: total.share(True)) for index, data in messages.items()
+    ...         each: clients[each].answer(data, lambda: total.share(True)) for each, data in messages.items()
     ...     }
     ...     messages = server.proceed(replies)
     >>> server.opened.survivors
@@ -221,7 +221,7 @@ class SummingClient:
 
     @property
     def state(self) -> bytes:
-        """State that a machine of the same client goes on with, secrets included: it must not leave the client."""
+        """State that a machine of this client goes on with, secrets included: it must not leave the client."""
         entries: dict[str, Any] = {}
         for each in fields(_Round):
             value = getattr(self._round, each.name)

@@ -6,7 +6,7 @@
 | SHARE | all of these | sealed shares of its secrets, one for each client that it chose |
 | MASK | who goes on, and the shares that are for it | packed sum of its share and its masks |
 | AGREE | who survived | signature of both lists |
-| REVEAL | the signatures of a quorum | its seed; a share of each one's seed, or of the key of who dropped out |
+| REVEAL | the signatures of a quorum | its seed; a share of each one's seed, or key if it dropped out |
 
 A list of clients is one bit for each. Who survived is a part of who went on, and all others of these dropped:
 no message can name a client as both, and two different lists are never both answered.
