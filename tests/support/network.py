@@ -172,9 +172,10 @@ def run_on_network(
     for mine in nodes:
         where = ("--superlink", f"127.0.0.1:{link}", "--host", "127.0.0.1", "--port", str(free_port()))
         processes.start("flower-supernode", *asked, *where, "--node-config", mine)
-    processes.start("flwr", "run", str(app.parent), "loop", "--run-config", config)
+    order = processes.start("flwr", "run", str(app.parent), "loop", "--run-config", config)
     deadline = time.monotonic() + 150
     while not result.exists() and time.monotonic() < deadline:
+        assert order.poll() in (None, 0), processes.logs()
         time.sleep(0.1)
     time.sleep(0.2)
     processes.stop()

@@ -69,11 +69,14 @@ def test_a_secure_sum_over_tls_is_the_one_of_the_run_in_process(tmp_path, proces
     network, alone = tmp_path / "network.npz", tmp_path / "alone.npz"
     state = tmp_path / "state"
     source = tmp_path / "summed.py"
-    source.write_text(
-        "from pathlib import Path\nfrom support.summed_app import make_client, make_server\n"
-        f"folder = Path({str(tmp_path)!r})\n"
-        "client_app, server_app = make_client(folder), make_server(folder)\n"
-    )
+    lines = [
+        "from pathlib import Path",
+        "from support.summed_app import make_client, make_server",
+        f"folder = Path({str(tmp_path)!r})",
+        "client_app = make_client(folder)",
+        "server_app = make_server(folder)",
+    ]
+    source.write_text("\n".join(lines))
     paths = [processes.environment["PYTHONPATH"], str(Path(__file__).parents[2])]
     processes.environment |= {"PYTHONPATH": os.pathsep.join(paths), "BITLDP_STATE": str(state)}
     run_on_network(
