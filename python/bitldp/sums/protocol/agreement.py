@@ -199,14 +199,15 @@ class Agreement:
     @property
     def trust(self) -> tuple[str, ...]:
         """Sentences that say who must do what for the guarantee of the sum to hold."""
-        few, n = self.sum.colluding, self.clients
+        few, n, rare = self.sum.colluding, self.clients, self.failure
+        but = f", but for a chance of at most {rare:.1e} in each round that it begins" if rare else ""
         return (
             f"At least {self.sum.floor} of the surviving clients add their noise; at most {few} of {n} work "
             "with the server or with each other.",
             f"The list of {n} public keys came to each client from somebody other than the server, and each "
             "private key is its owner's alone. Without that, a server that lies can be all other clients.",
             f"The server may lie about everything: it sees the sum of {self.least} clients or more, or "
-            "nothing" + (f", but for a chance of at most {self.failure:.1e} in each round that it begins." if self.failure else "."),
+            f"nothing{but}.",
             "A client or a server that lies can spoil a sum, and a client can add any number to it; neither "
             "is noticed. Who takes part, and when, is seen.",
         )

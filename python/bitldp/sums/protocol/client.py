@@ -221,7 +221,7 @@ class SummingClient:
 
     @property
     def state(self) -> bytes:
-        """State that a machine of this client goes on with, secrets included: it must not leave the client."""
+        """State that a machine of this client goes on with; its secrets must not leave the client."""
         entries: dict[str, Any] = {}
         for each in fields(_Round):
             value = getattr(self._round, each.name)

@@ -110,8 +110,8 @@ class SummingServer:
 
     Notes
     -----
-    A round is a loop of `proceed`, whatever carries the messages; see `SummingClient`. A client whose reply is
-    missing or cannot be used has dropped out, from there on.
+    A round is a loop of `proceed`, whatever carries the messages; see `SummingClient`. A client whose reply
+    is missing or cannot be used has dropped out, from there on.
     """
 
     def __init__(self, agreement: Agreement, number: int) -> None:
