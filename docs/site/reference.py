@@ -34,6 +34,7 @@ ROOMS = {
     "ledger": "Ledgers",
     "accounting": "Accounting",
     "amplification": "Amplification",
+    "sums": "Secure sums",
     "audit": "Audits",
     "report": "Tables and plots",
     "design": "Designs",
@@ -52,6 +53,7 @@ MODULES = {
     "cli": ("plugin",),
     "federated": ("flower",),
     "mechanism": ("base",),
+    "sums": ("protocol",),
 }
 
 #: Public packages of bitldp-papers: the address of the page, and what it is called.

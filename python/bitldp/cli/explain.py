@@ -378,7 +378,12 @@ def explain(
     Example: bitldp explain frr --features 100 --epsilon 8 --calibration paper --users 10000
     """
     options = given_options(given)
-    of_sum = {"--clients": clients, "--floor": floor, "--colluding": colluding, "--noise": noise}
+    of_sum: dict[str, Any] = {
+        "--clients": clients,
+        "--floor": floor,
+        "--colluding": colluding,
+        "--noise": noise,
+    }
     with sentences():
         console = wide_console()
         if mechanism == SUM and not every and not claims:
@@ -388,8 +393,8 @@ def explain(
             facts_of_it = sum_facts(budget, options, clients, floor, colluding, noise)
             print_sum(facts_of_it, console, as_json=as_json)
             return
-        for option, value in of_sum.items():
-            if value is not None:
+        for option, its in of_sum.items():
+            if its is not None:
                 raise UsageError(f"{option} does not apply to {mechanism or 'a list'} (it does to {SUM})")
         if every or claims or mechanism is None:
             if every and claims:

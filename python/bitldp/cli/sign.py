@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from bitldp.base.errors import require
+from bitldp.base.signing import private_key
 from bitldp.cli.errors import UsageError
 from bitldp.cli.screen import sentences
 from bitldp.tables.column import canonical_digest
@@ -31,25 +32,12 @@ class Signer:
 
     def __init__(self, path: Path) -> None:
         require("signing a report", ["cryptography"], "sign")
-        from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-        from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
         try:
-            if os.name == "posix" and path.stat().st_mode & 0o077:
-                raise UsageError(
-                    f"--sign-with: {path}: others may read it; a key is its owner's alone (chmod 600)"
-                )
-            data = path.read_bytes()
+            self._key = private_key(path)
         except OSError as error:
             raise UsageError(f"--sign-with: {path}: {error.strerror}") from None
-        try:
-            key = load_pem_private_key(data, password=None)
-        except (TypeError, ValueError, UnsupportedAlgorithm):
-            key = None
-        if not isinstance(key, Ed25519PrivateKey):
-            raise UsageError(f"--sign-with: {path}: is no private key of Ed25519 in PEM, without a password")
-        self._key = key
+        except ValueError as error:
+            raise UsageError(f"--sign-with: {error}") from None
 
     def signed(self, report: dict[str, Any]) -> dict[str, Any]:
         """Return a report with the signature of all of it: plan, laws, ledger, and the digest of the file."""

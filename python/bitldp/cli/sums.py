@@ -13,7 +13,7 @@ from bitldp.cli.catalogue import bounded, needed, shown
 from bitldp.cli.errors import UsageError
 from bitldp.cli.screen import print_whole
 from bitldp.privacy import number
-from bitldp.sums import Count, Histogram, Kind, Number, SecureSum
+from bitldp.sums import Count, Histogram, Number, SecureSum, SumKind
 
 __all__ = ["SUM", "print_sum", "sum_facts"]
 
@@ -23,6 +23,7 @@ SUM = "sum"
 _TAKEN = ("categories", "low", "high", "steps", "clip", "delta")
 _SHARES = (0.3, 0.5, 0.7, 0.9, 1.0)  # of the floor, whose epsilon is shown
 _MOST_CATEGORIES = 1 << 20
+_POOR = 3.0  # a local epsilon above which it is none worth the name
 
 
 def sum_facts(
@@ -53,7 +54,7 @@ def sum_facts(
         if name not in _TAKEN:
             raise UsageError(f"{shown(name)} does not apply to {SUM}")
     more = {"delta": options.get("delta"), "floor": floor, "colluding": colluding, "noise": noise}
-    given = {name: value for name, value in more.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in more.items() if value is not None}
     n = needed("--clients", clients)
     try:
         secure = SecureSum(_kind(options), epsilon=epsilon, clients=n, **given)
@@ -86,14 +87,15 @@ def sum_facts(
     return plain
 
 
-def _kind(options: Mapping[str, Any]) -> Kind:
+def _kind(options: Mapping[str, Any]) -> SumKind:
     """Return the kind of sum that options are of: a histogram, a number, else a count."""
     numeric = {name for name in ("low", "high", "steps", "clip") if name in options}
     if "categories" in options:
         if numeric:
             option = shown(min(numeric))
             raise UsageError(f"--categories: is for a histogram, {option} for numbers; give one of them")
-        return Histogram(bounded("--categories", options["categories"], _MOST_CATEGORIES))
+        bounded("--categories", options["categories"], _MOST_CATEGORIES)
+        return Histogram(options["categories"])
     if numeric:
         if ("low" in options) != ("high" in options):
             raise UsageError("--low and --high go together: they are the ends of the range")
@@ -120,8 +122,9 @@ def print_sum(facts: Mapping[str, Any], console: Console, *, as_json: bool = Fal
         refused = "" if each["shown"] else "; refused, below the floor"
         survivors = f"central epsilon of {each['survivors']:,} survivors"
         table.add_row(survivors, f"{_shown(each['epsilon'])} ({said}){refused}")
-    worth = "none worth the name" if local["epsilon"] == "infinity" or local["epsilon"] > 3.0 else "weak"
-    table.add_row("local epsilon of a share alone", f"{_shown(local['epsilon'])}: {worth}")
+    poor = local["epsilon"] == "infinity" or local["epsilon"] > _POOR
+    worth = ": none worth the name" if poor else ""
+    table.add_row("local epsilon of a share alone", f"{_shown(local['epsilon'])}{worth}")
     deviation = noise["standard_deviation_at_the_floor"]
     table.add_row("noise of the sum", f"standard deviation {_shown(deviation)} steps at the floor")
     table.add_row("over central Gaussian noise", _shown(noise["over_central_gaussian_noise"]))

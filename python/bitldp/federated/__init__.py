@@ -11,7 +11,7 @@ Needs the extra ``fl``. Flower's commands report usage statistics to its makers 
 
 from __future__ import annotations
 
-from bitldp.federated.client.account import ClientAccount, RunBudgetWarning
+from bitldp.federated.client.account import ClientAccount, RunBudgetWarning, SumsAccount
 from bitldp.federated.client.composed import Composed, ComposedAccount, composed
 from bitldp.federated.client.data import PrivateData, Released
 from bitldp.federated.client.examples import Bucketed, Randomized
@@ -23,9 +23,11 @@ from bitldp.federated.client.mod import (
     PrivateUpdateMod,
     UnprotectedMessageWarning,
 )
+from bitldp.federated.client.summed import SUM_SENTENCE, SummedMod
 from bitldp.federated.grid import InProcessGrid, InProcessRun, Recorder, run_in_process
 from bitldp.federated.server.mean import ReportMean
 from bitldp.federated.server.strategy import DecodingStrategy, RoundFailedError
+from bitldp.federated.server.summing import SummingStrategy
 from bitldp.federated.simulation import Simulated, messages, simulate
 from bitldp.federated.wire.arrays import Layout, from_record, to_numpy, to_record
 from bitldp.federated.wire.codec import ReportForm, UpdateCodec, UpdatePlan, letters_of
@@ -36,6 +38,7 @@ __all__ = [
     "FAILURE_SENTENCE",
     "REPORT",
     "STYPE",
+    "SUM_SENTENCE",
     "Bucketed",
     "ClientAccount",
     "Composed",
@@ -54,6 +57,9 @@ __all__ = [
     "RoundFailedError",
     "RunBudgetWarning",
     "Simulated",
+    "SummedMod",
+    "SummingStrategy",
+    "SumsAccount",
     "UnprotectedMessageWarning",
     "UpdateCodec",
     "UpdatePlan",

@@ -72,7 +72,7 @@ class Summed(Limits):
 
 
 @dataclass(frozen=True, eq=False)
-class Rounded(Limits):
+class Rounded(Summed):
     """Limits of a mean of dithered numbers under noise of a known law.
 
     The sum of n numbers that are dithered is off by at most what normal noise of variance n/4 (in squares of
@@ -86,9 +86,6 @@ class Rounded(Limits):
         Numbers that were dithered.
     """
 
-    law: ShareLaw
-    shares: int
-    step: float
     records: int
 
     @property
@@ -116,10 +113,6 @@ class Rounded(Limits):
             beyond = float(weights @ _upper((middle - noise) / deviation))
             low, high = (middle, high) if beyond > tail else (low, middle)
         return value - high * self.step, value + high * self.step
-
-    def at(self, index: Any) -> Rounded:
-        """Return those of some entries: the same."""
-        return self
 
 
 def _upper(quantiles: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -18,12 +18,12 @@ from bitldp.base.keys import RandomSource, keys
 from bitldp.codecs import Categories
 from bitldp.estimate.estimates import Estimate
 from bitldp.release.keyed import Ids, bound, keyed_randomness
-from bitldp.sums.kinds import Central, Count, Histogram, Kind, Number
+from bitldp.sums.kinds import Central, Count, Histogram, Number, SumKind
 from bitldp.sums.laws import ShareLaw
 
 __all__ = ["KINDS", "SecureSum", "SumEvidence", "SumGuarantee"]
 
-KINDS: dict[str, type[Kind]] = {"count": Count, "histogram": Histogram, "number": Number}
+KINDS: dict[str, type[SumKind]] = {"count": Count, "histogram": Histogram, "number": Number}
 """Kinds by their words."""
 
 _NOISES = ("auto", "polya", "skellam", "signs")
@@ -32,11 +32,12 @@ _MOST_CLIENTS = 1 << 24
 _MOST_BITS = 32
 _WRAPPED = 2.0**-40  # chance that a sum wraps, but for the total variation of the table
 _VERSION = 1
+_LARGEST = 20.0  # epsilon, beyond which the integers of rare noise are few units
 _POOR = 3.0  # a local epsilon above which we say that it is none worth the name
 
 
 class SumEvidence(NamedTuple):
-    """What epsilon rests on, for a second look.
+    """Numbers that epsilon rests on, for a second look.
 
     Attributes
     ----------
@@ -102,18 +103,18 @@ class SumGuarantee:
     def local(self) -> Central:
         """Guarantee of one share by itself, against whoever sees it: none worth the name."""
         of = self._of
-        return of.kind.central(of.law, 1, of.delta, "auto")
+        return of.kind.central(of.law, 1, of.delta, "exact")
 
     def __str__(self) -> str:
         """Return three lines: the central guarantee, what it is between, and the local one."""
         central, local, of = self.central(), self.local, self._of
-        worth = "none worth the name" if local.epsilon > _POOR else "weak"
+        worth = ": none worth the name" if local.epsilon > _POOR else ""
         kind = "exact" if central.exact else "at most"
         return (
             f"central epsilon {central.epsilon:.6g} with delta {central.delta:.3g} ({kind}), from "
             f"{of.least_survivors:,} of {of.clients:,} clients on\n"
             "between data sets that differ in one record, replaced\n"
-            f"local epsilon of a share alone {local.epsilon:.3g} with delta {local.delta:.3g}: {worth}"
+            f"local epsilon of a share alone {local.epsilon:.3g} with delta {local.delta:.3g}{worth}"
         )
 
 
@@ -127,7 +128,7 @@ class SecureSum:
 
     Parameters
     ----------
-    kind : Kind
+    kind : SumKind
         What is summed: `Count()`, `Histogram(categories)`, `Number(interval, steps)`, ...
     epsilon : float
         Central epsilon of the total, above zero, between data sets that differ in one record, replaced.
@@ -163,7 +164,7 @@ class SecureSum:
     (1.0, 1e-06, True)
     """
 
-    kind: Kind
+    kind: SumKind
     _: KW_ONLY
     epsilon: float
     delta: float = 1e-6
@@ -174,7 +175,7 @@ class SecureSum:
 
     def __post_init__(self) -> None:
         """Check the parameters, and fit the law of a share."""
-        if not isinstance(self.kind, Kind):
+        if not isinstance(self.kind, SumKind):
             raise TypeError(f"kind: must be a kind of sum, such as Count(), not {type(self.kind).__name__}")
         clients = checks.integer("clients", self.clients, 1, _MOST_CLIENTS)
         colluding = checks.integer("colluding", self.colluding, 0, clients - 1)
@@ -190,6 +191,8 @@ class SecureSum:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+        if self.epsilon > _LARGEST:
+            raise ValueError(f"epsilon: must be at most {_LARGEST:g}, beyond which there is hardly any noise")
         reached = self.guarantee.central(method="certificate")
         if not reached.epsilon <= self.epsilon:
             raise ValueError(
@@ -216,7 +219,7 @@ class SecureSum:
 
     @property
     def guarantee(self) -> SumGuarantee:
-        """What the total keeps, by the number of survivors."""
+        """Guarantee of the total, by the number of survivors."""
         return SumGuarantee(self)
 
     # modulus
@@ -494,6 +497,8 @@ class SecureSum:
             )
         except KeyError as error:
             raise ValueError(f"terms: lack {error.args[0]}") from None
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"terms: {error}") from None
         if made.terms() != dict(terms):
             raise ValueError("terms: do not agree with the sum that their parameters describe")
         return made
@@ -514,7 +519,7 @@ class SecureSum:
         )
 
 
-def _codes_of(kind: Kind, values: NDArray[Any]) -> NDArray[Any]:
+def _codes_of(kind: SumKind, values: NDArray[Any]) -> NDArray[Any]:
     """Return numbers for the labels of records, which randomness is bound to."""
     if isinstance(kind, Histogram) and isinstance(kind.categories, Categories):
         return kind.categories.encode(values)

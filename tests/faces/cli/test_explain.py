@@ -405,7 +405,9 @@ def test_a_secure_sum() -> None:
     assert shown[900]["epsilon"] <= 1.0 < shown[810]["epsilon"]
     assert (shown[900]["shown"], shown[810]["shown"]) == (True, False)
     assert facts["terms"]["kind"] == "count"
-    text = invoke("explain", "sum", "--epsilon", 1, "--clients", 10, "--low", 0, "--high", 5, "--steps", 15).stdout
+    text = invoke(
+        "explain", "sum", "--epsilon", 1, "--clients", 10, "--low", 0, "--high", 5, "--steps", 15
+    ).stdout
     assert "none worth the name" in text
     assert text.count("  - ") == 4
     assert explain("sum", "--epsilon", 1, "--clients", 9, "--categories", 3)["terms"]["categories"] == 3

@@ -3,13 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import signal
-import socket
-import subprocess
-import sys
-import time
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -19,102 +12,22 @@ pytest.importorskip("flwr", reason="the extra fl is not installed")
 
 import bitldp
 from bitldp.federated import run_in_process
-from support import federated_app
+from support import federated_app, summed_app
+from support.network import (
+    Processes,
+    assert_all_gone,
+    certificates,
+    environment,
+    needs_programs,
+    run_on_network,
+)
 
-PROGRAMS = ("flower-superlink", "flower-supernode", "flwr")
-HERE = Path(sys.executable).parent
-
-pytestmark = [
-    pytest.mark.skipif(
-        not all(shutil.which(name, path=str(HERE)) for name in PROGRAMS),
-        reason="needs the commands that flwr installs beside Python",
-    ),
-    pytest.mark.skipif(os.name != "posix", reason="processes are stopped by their group"),
-]
-
-APP = """
-[project]
-name = "netapp"
-version = "1.0.0"
-description = "an app of the tests"
-license = "MIT"
-dependencies = []
-
-[build-system]
-requires = ["hatchling"]
-build-backend = "hatchling.build"
-
-[tool.hatch.build.targets.wheel]
-packages = ["netapp"]
-
-[tool.flwr.app]
-publisher = "tests"
-
-[tool.flwr.app.components]
-serverapp = "netapp.app:server_app"
-clientapp = "netapp.app:client_app"
-
-[tool.flwr.app.config]
-num-server-rounds = 2
-save-to = ""
-"""
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-class Processes:
-    """Programs in sessions of their own, with a log each."""
-
-    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
-        self.folder, self.environment = folder, environment
-        self.running: list[subprocess.Popen[bytes]] = []
-
-    def start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
-        with (self.folder / f"{len(self.running)}-{name}.log").open("wb") as log:
-            process = subprocess.Popen(
-                [str(HERE / name), *arguments],
-                cwd=self.folder,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        self.running.append(process)
-        return process
-
-    def stop(self) -> None:
-        for process in reversed(self.running):
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGTERM)
-        for process in reversed(self.running):
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(5)
-            with suppress(ProcessLookupError):  # what it left behind
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait(10)
-
-    def logs(self) -> str:
-        return "\n".join(f"== {path.name}\n{path.read_text()}" for path in sorted(self.folder.glob("*.log")))
+pytestmark = needs_programs
 
 
 @pytest.fixture
 def processes(tmp_path):
-    home = tmp_path / "home"
-    home.mkdir()
-    environment = dict(os.environ)
-    environment |= {
-        "FLWR_HOME": str(home),
-        "FLWR_TELEMETRY_ENABLED": "0",
-        "FLWR_DISABLE_UPDATE_CHECK": "1",
-        "PATH": f"{HERE}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(Path(bitldp.__file__).parent.parent),
-    }
-    found = Processes(tmp_path, environment)
+    found = Processes(tmp_path, environment(tmp_path))
     try:
         yield found
     finally:
@@ -123,39 +36,15 @@ def processes(tmp_path):
 
 @pytest.mark.slow
 def test_the_model_is_the_one_of_the_run_in_process(tmp_path, processes):
-    rounds, link = 2, free_port()
-    app = tmp_path / "app" / "netapp"
-    app.mkdir(parents=True)
-    (app.parent / "pyproject.toml").write_text(APP)
-    (app / "__init__.py").touch()
-    shutil.copy(federated_app.__file__, app / "app.py")
-    (tmp_path / "home" / "config.toml").write_text(
-        f'[superlink]\ndefault = "loop"\n[superlink.loop]\naddress = "127.0.0.1:{link}"\ninsecure = true\n'
-    )
+    rounds = 2
     network, alone = tmp_path / "network.npz", tmp_path / "alone.npz"
-
-    here = ("--host", "127.0.0.1", "--port", str(link))
-    offline = "--disable-runtime-dependency-installation"
-    superlink = processes.start("flower-superlink", "--insecure", offline, *here)
-    deadline = time.monotonic() + 60
-    while True:
-        assert superlink.poll() is None, processes.logs()
-        assert time.monotonic() < deadline, processes.logs()
-        with suppress(OSError), socket.create_connection(("127.0.0.1", link), 1):
-            break
-        time.sleep(0.1)
-    for client in range(2):
-        where = ("--superlink", f"127.0.0.1:{link}", "--host", "127.0.0.1", "--port", str(free_port()))
-        mine = f"partition-id={client} num-partitions=2 seed=7"
-        processes.start("flower-supernode", "--insecure", *where, "--node-config", mine)
-    config = f"num-server-rounds={rounds} save-to='{network}'"
-    processes.start("flwr", "run", str(app.parent), "loop", "--run-config", config)
-    deadline = time.monotonic() + 150
-    while not network.exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    time.sleep(0.2)
-    processes.stop()
-    assert network.exists(), processes.logs()
+    run_on_network(
+        processes,
+        Path(federated_app.__file__),
+        network,
+        config=f"num-server-rounds={rounds} save-to='{network}'",
+        nodes=[f"partition-id={client} num-partitions=2 seed=7" for client in range(2)],
+    )
 
     run_in_process(
         federated_app.server_app,
@@ -170,15 +59,46 @@ def test_the_model_is_the_one_of_the_run_in_process(tmp_path, processes):
         for name in ours:
             assert theirs[name].dtype == ours[name].dtype
             np.testing.assert_array_equal(theirs[name], ours[name])
-    deadline = time.monotonic() + 20
-    while any(_alive(process.pid) for process in processes.running):  # until init has collected them
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    assert_all_gone(processes)
 
 
-def _alive(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
+@pytest.mark.slow
+def test_a_secure_sum_over_tls_is_the_one_of_the_run_in_process(tmp_path, processes, monkeypatch):
+    for client in range(summed_app.CLIENTS):
+        summed_app.key_pair(tmp_path / f"node-{client}.key")
+    network, alone = tmp_path / "network.npz", tmp_path / "alone.npz"
+    state = tmp_path / "state"
+    source = tmp_path / "summed.py"
+    lines = [
+        "from pathlib import Path",
+        "from support.summed_app import make_client, make_server",
+        f"folder = Path({str(tmp_path)!r})",
+        "client_app = make_client(folder)",
+        "server_app = make_server(folder)",
+    ]
+    source.write_text("\n".join(lines))
+    paths = [processes.environment["PYTHONPATH"], str(Path(__file__).parents[2])]
+    processes.environment |= {"PYTHONPATH": os.pathsep.join(paths), "BITLDP_STATE": str(state)}
+    run_on_network(
+        processes,
+        source,
+        network,
+        config=f"num-server-rounds=1 save-to='{network}'",
+        nodes=[f"partition-id={client} num-partitions=3 seed=7" for client in range(summed_app.CLIENTS)],
+        tls=certificates(tmp_path),
+    )
+    monkeypatch.setenv("BITLDP_STATE", str(tmp_path / "another"))
+    run_in_process(
+        summed_app.make_server(tmp_path),
+        summed_app.make_client(tmp_path),
+        summed_app.CLIENTS,
+        run_config={"save-to": str(alone)},
+        node_config={"seed": 7},
+    )
+    with np.load(network) as theirs, np.load(alone) as ours:
+        np.testing.assert_array_equal(theirs["value"], ours["value"])
+        assert theirs["survivors"].tolist() == ours["survivors"].tolist() == [0, 1, 2]
+    ledgers = sorted((state / "ledgers").glob("*.sums.json"))
+    cost = summed_app.agreement(tmp_path).sum.guarantee.central().epsilon
+    assert [bitldp.Ledger.load(path).sums.spent for path in ledgers] == [cost] * 3
+    assert_all_gone(processes)

@@ -13,11 +13,11 @@ from bitldp.channels.normal import continuous_sigma
 from bitldp.sums import Count, Histogram, Number, SecureSum
 
 KEY = bytes(range(32))
-GOLDEN = ["bddb3aba7673e206", "2a904a47ec73feff", "cf173ab82f6c1f6e"]  # of the streams of the kinds
+GOLDEN = ["bddb3aba7673e206", "2a904a47ec73feff", "6c74ed03df3c3f60"]  # of the streams of the kinds
 KINDS = {
     "count": (Count(), np.arange(40) % 4 == 0),
     "histogram": (Histogram(["tea", "coffee", "none"]), np.array(["tea", "none"] * 20)),
-    "number": (Number((0.0, 10.0), 255), np.linspace(0.0, 10.0, 40)),
+    "number": (Number((0.0, 10.0), 63), np.linspace(0.0, 10.0, 40)),
 }
 
 
@@ -131,6 +131,16 @@ def test_noise_is_a_third_of_the_gaussian() -> None:
     assert number.stderr() == pytest.approx(number.overhead * 1023 * continuous_sigma(1.0, 1e-6), rel=1e-9)
 
 
+@pytest.mark.slow
+def test_a_thousand_steps_of_a_million_clients() -> None:
+    secure = SecureSum(Number((0.0, 1.0), 1023), epsilon=1.0, clients=10**6)
+    exact = secure.guarantee.central(method="exact")
+    assert exact.exact
+    assert 0.99999 < exact.epsilon <= secure.evidence.certificate.epsilon <= 1.0
+    assert 10**6 * secure.law.distance < 1e-9
+    assert secure.overhead <= 0.34
+
+
 def test_epsilon_of_every_number_of_survivors() -> None:
     # parts of the floor, and the central epsilon of a count; by a transform in doubles, once
     expected = {
@@ -208,6 +218,7 @@ def test_thin_signs_are_close_to_skellam() -> None:
     [
         ({"epsilon": 0.0}, "epsilon: must be above zero"),
         ({"delta": 1.0}, "delta"),
+        ({"epsilon": 21.0}, "epsilon: must be at most 20"),
         ({"clients": 0}, "clients"),
         ({"floor": 11}, "floor: must be between 1 and 10"),
         ({"colluding": 10}, "colluding"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -17,10 +18,8 @@ from bitldp.base.files import resolved
 from bitldp.ledger.budget import Ledger
 from bitldp.ledger.entry import Entry, checked
 from bitldp.ledger.file import NoLedgerError
-from bitldp.mechanism.base import Mechanism
-from bitldp.privacy import Guarantee
 
-__all__ = ["Charge", "ClientAccount", "RunBudgetWarning", "node_file"]
+__all__ = ["Charge", "ClientAccount", "RunBudgetWarning", "SumsAccount", "node_file"]
 
 Place = str | os.PathLike[str] | Callable[[Context], str | os.PathLike[str]]
 
@@ -66,9 +65,9 @@ def _state() -> Path:
 
 
 class Charge(NamedTuple):
-    """Cost of a reply: a mechanism or guarantee, the number of its releases, and a note."""
+    """Cost of a reply: a mechanism, a guarantee or a secure sum, the number of its releases, and a note."""
 
-    release: Mechanism | Guarantee
+    release: Any
     times: int
     note: str
 
@@ -129,13 +128,17 @@ class ClientAccount:
         if path is None:
             record: Any = context.state.get(RECORD)
             result = None if record is None else Ledger.from_json(record["json"], source=RECORD)
-            return Ledger(self.budget, delta=self.delta) if result is None else self._same(result, "ledger")
+            return self._begun() if result is None else self._same(result, "ledger")
         try:
             return self._same(Ledger.load(path), path)
         except NoLedgerError:
             if not self._begins:
                 raise
-            return Ledger(self.budget, delta=self.delta)
+            return self._begun()
+
+    def _begun(self) -> Ledger:
+        """Return a new ledger."""
+        return Ledger(self.budget, delta=self.delta)
 
     @property
     def _begins(self) -> bool:
@@ -173,8 +176,12 @@ class ClientAccount:
             return
         if self.path is None:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with Ledger.open(path, budget=self.budget, delta=self.delta, create=self._begins) as ledger:
+        with self._opened(path) as ledger:
             ledger._replace(self._charged(merged(ledger), charges).entries)
+
+    def _opened(self, path: Path) -> AbstractContextManager[Ledger]:
+        """Return the ledger of a file, held while it is open."""
+        return Ledger.open(path, budget=self.budget, delta=self.delta, create=self._begins)
 
     def _charged(self, ledger: Ledger, charges: Sequence[Charge]) -> Ledger:
         """Return a ledger with charges added; they add up."""
@@ -182,12 +189,76 @@ class ClientAccount:
             ledger.charge(each.release, each.times, note=each.note)
         return merged(ledger)
 
+    def _usual(self, context: Context) -> Path:
+        """Return the file where none is named."""
+        return node_file(context)
+
     def _path(self, context: Context) -> Path | None:
         """Return the file of a client's ledger; None where its run keeps it."""
         if self.path is None:
-            return node_file(context)
+            return self._usual(context)
         path = self.path(context) if callable(self.path) else self.path
         return None if path == "run" else Path(path)
+
+
+@dataclass(frozen=True)
+class SumsAccount(ClientAccount):
+    """Place of a ledger that charges secure sums, and what they may cost together in the central model.
+
+    Parameters
+    ----------
+    budget, delta : float
+        What the sums of a client's data may cost: central epsilon, above zero, and delta. They hold for a
+        ledger that this account begins; one that exists says itself (`Ledger.allow_sums`).
+    path : path-like, callable of the Context that returns one, or "run", optional
+        File of the ledger. Default: a file of the node for its sums alone, which is begun by itself: that of
+        `ClientAccount`, with the end ``.sums.json``; in it nothing else may be charged. "run" keeps the
+        ledger for one run: for simulations.
+    create : bool
+        Whether to begin a ledger where there is no file of the given path.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range.
+    NoLedgerError
+        If there is no file, and `create` is false.
+
+    Examples
+    --------
+    >>> from bitldp.federated import SumsAccount
+    >>> SumsAccount(2.0, delta=1e-5)
+    SumsAccount(budget=2.0, delta=1e-05, path=None, create=False)
+    """
+
+    def _usual(self, context: Context) -> Path:
+        return node_file(context).with_suffix(".sums.json")
+
+    def _begun(self) -> Ledger:
+        ledger = Ledger(0.0)
+        ledger.allow_sums(self.budget, delta=self.delta)
+        return ledger
+
+    def _same(self, result: Ledger, where: Any) -> Ledger:
+        sums = result.sums
+        if self._begins and (sums.budget, sums.delta) != (self.budget, self.delta):
+            raise ValueError(
+                f"{where}: was begun with budget {sums.budget:g} and delta {sums.delta:g} for sums, not "
+                f"{self.budget:g} and {self.delta:g}"
+            )
+        return result
+
+    @contextmanager
+    def _opened(self, path: Path) -> Iterator[Ledger]:
+        with Ledger.open(path, budget=0.0 if self._begins else None, create=self._begins) as ledger:
+            if not ledger.entries and self._begins:
+                ledger.allow_sums(self.budget, delta=self.delta)
+            yield self._same(ledger, path)
+
+    def _charged(self, ledger: Ledger, charges: Sequence[Charge]) -> Ledger:
+        for each in charges:
+            ledger.charge_sum(each.release, note=each.note)
+        return merged(ledger)
 
 
 def merged(ledger: Ledger) -> Ledger:

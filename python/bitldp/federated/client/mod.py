@@ -48,6 +48,7 @@ __all__ = [
     "find_kept",
     "keep_report",
     "question_of",
+    "refused",
     "warn_unprotected",
 ]
 
@@ -282,6 +283,25 @@ Seed = int | Callable[[Context], int | None] | None
 log = logging.getLogger("bitldp.federated")
 
 
+def refused(
+    message: Message,
+    code: int,
+    sentence: str,
+    error: Exception,
+    on_failure: Callable[[Exception], None] | None,
+) -> Message:
+    """Return an Error reply with a fixed sentence; the exception stays on the client."""
+    log.warning("%s (%s)", sentence, type(error).__name__)  # its text may hold private values
+    if DEBUGGING.get():
+        traceback.print_exception(error)
+    if on_failure is not None:
+        try:
+            on_failure(error)
+        except Exception as another:
+            log.warning("on_failure failed (%s)", type(another).__name__)
+    return refusal(message, code, sentence)
+
+
 class PrivateUpdateMod:
     """Mod that releases a client's update through a mechanism; of the rest, only named values leave.
 
@@ -431,15 +451,7 @@ class PrivateUpdateMod:
             return self._refused(message, FAILED, FAILURE_SENTENCE, error)
 
     def _refused(self, message: Message, code: int, sentence: str, error: Exception) -> Message:
-        log.warning("%s (%s)", sentence, type(error).__name__)  # its text may hold private values
-        if DEBUGGING.get():
-            traceback.print_exception(error)
-        if self._on_failure is not None:
-            try:
-                self._on_failure(error)
-            except Exception as another:
-                log.warning("on_failure failed (%s)", type(another).__name__)
-        return refusal(message, code, sentence)
+        return refused(message, code, sentence, error, self._on_failure)
 
     def _answer(self, kind: str) -> Answer | None:
         """Return the answer to messages of a kind ("train", "evaluate", ...), or None to refuse them."""

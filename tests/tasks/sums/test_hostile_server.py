@@ -1,0 +1,160 @@
+"""A server that cheats: this package's clients refuse all of it, Flower's SecAgg+ mod little."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cryptography", reason="the extra sums is not installed")
+pytest.importorskip("flwr", reason="the extra fl is not installed")
+
+from bitldp.sums.protocol import Stage, SummingClient, masks
+from bitldp.sums.protocol.client import ADVERT, SEALED, Advert
+from bitldp.sums.protocol.messages import flags, flags_size, members, read_rows, rows
+from support.hostile_sums import ATTACKS, CLIENTS, VICTIM, Flowers, Ours
+from support.linear import linear_complexity
+from support.sums import Machines
+
+HEAD = 47
+"""Bytes of a message before its body."""
+
+FAILS = set(ATTACKS) - {"second_unmasking"}
+"""Attacks that Flower's mod goes along with: the suite can find something."""
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_our_clients_refuse(attack: str) -> None:
+    assert getattr(Ours(), attack)() is False
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.slow
+def test_flowers_mod_goes_along_with(attack: str) -> None:
+    assert getattr(Flowers(), attack)() is (attack in FAILS)
+
+
+@pytest.mark.slow
+def test_low_bits_of_masks_follow_no_linear_rule() -> None:
+    """Of 42,000 fair bits the linear complexity is 21,000 to within 40, but for a chance below 2**-75."""
+    from flwr.common.secure_aggregation.secaggplus_utils import pseudo_rand_gen
+
+    count, seeds = 42_000, [bytes([index]) * 31 + b"s" for index in range(3)]
+    theirs = sum(pseudo_rand_gen(seed + b"more", 1 << 32, [(count,)])[0] for seed in seeds)
+    ours = sum(masks.stream(masks.seed_key(seed, b"session", 0), count, 16) for seed in seeds)
+    assert linear_complexity((theirs & 1).astype(np.uint8)) == 19_937
+    assert abs(linear_complexity((ours & 1).astype(np.uint8)) - count // 2) <= 40
+
+
+@pytest.mark.parametrize("wrong", [{0, 1, 2, 3, 4}, {1, 3, 4, 5}])
+def test_survivors_are_members_and_the_client_is_one(wrong: set[int]) -> None:
+    """Client 0 dropped out before the masks; the list names it, or leaves out the one that is asked."""
+    target = Ours()
+    target.machines.run(until=3, drop=lambda stage, index: stage == Stage.SHARE and index == 0)
+    assert not target.refused(1, target.said(Stage.AGREE, flags(members({1, 2, 3, 4}, CLIENTS))))
+    assert target.refused(VICTIM, target.said(Stage.AGREE, flags(members(wrong, CLIENTS))))
+
+
+@pytest.mark.parametrize("wrong", [{0, 1, 2, 3, 4}, {1, 3, 4, 5}])
+def test_members_have_keys_and_the_client_is_one(wrong: set[int]) -> None:
+    """Client 0 has no keys; the list of those who go on names it, or leaves out the one that is asked."""
+    target = Ours()
+    messages = target.machines.run(until=2, drop=lambda stage, index: stage == 0 and index == 0)
+    size = flags_size(CLIENTS)
+    body = messages[VICTIM][HEAD:]
+    assert body[:size] == flags(members({1, 2, 3, 4, 5}, CLIENTS))
+    others = {
+        index: envelope
+        for index, envelope in read_rows(body[size:], SEALED, CLIENTS).items()
+        if index in wrong
+    }
+    assert target.refused(
+        VICTIM, target.said(Stage.MASK, flags(members(wrong, CLIENTS)) + rows(others.items()))
+    )
+
+
+def test_keys_that_stand_twice_are_refused() -> None:
+    """Client 0 works with the server, and gives the keys of client 1 for its own, well signed."""
+    target = Ours()
+    machines = target.machines
+    keys = read_rows(machines.run(until=1)[VICTIM][HEAD:], ADVERT, CLIENTS)
+    assert target.refused(5, target.said(Stage.SHARE, rows((i, k) for i, k in keys.items() if i != 5)))
+    for name in ("seal", "mask"):
+        target = Ours()
+        machines = target.machines
+        keys = read_rows(machines.run(until=1)[VICTIM][HEAD:], ADVERT, CLIENTS)
+        copied = replace(Advert.of(keys[0]), signature=b"", **{name: getattr(Advert.of(keys[1]), name)})
+        keys[0] = bytes(copied) + machines.keys[0].sign(copied.text(machines.agreement, 1, 0))
+        assert target.refused(VICTIM, target.said(Stage.SHARE, rows(keys.items())))
+
+
+def test_members_are_enough_and_each_has_sent_its_shares() -> None:
+    for who in ({1, VICTIM, 3}, {1, VICTIM, 3, 4}):
+        target = Ours()
+        body = target.machines.run(until=2)[VICTIM][HEAD:]
+        size = flags_size(CLIENTS)
+        envelopes = read_rows(body[size:], SEALED, CLIENTS)
+        sent = {index: envelope for index, envelope in envelopes.items() if index in who and index != 4}
+        listed = flags(members(who, CLIENTS))
+        assert target.refused(VICTIM, target.said(Stage.MASK, listed + rows(sent.items())))
+
+
+def test_no_survivor_of_a_sparse_graph_has_too_few_neighbours() -> None:
+    target = Ours()
+    target.machines = machines = Machines(18, 10, degree=11)
+    machines.run(until=3)
+    choices = machines.server._view.choices
+    others = [index for index in range(18) if index != VICTIM and choices[VICTIM][index]]
+    for gone, refused in ((3, False), (5, True)):
+        state = machines.clients[VICTIM].state
+        active = members({*range(18)} - set(others[:gone]), 18)
+        lacking = any(int((choices[each] & active).sum()) < 8 for each in np.flatnonzero(active))
+        assert lacking >= refused
+        assert target.refused(VICTIM, target.said(Stage.AGREE, flags(active))) == lacking
+        machines.clients[VICTIM] = SummingClient(machines.agreement, machines.keys[VICTIM], state=state)
+
+
+@pytest.mark.slow
+def test_a_message_of_every_other_stage_is_refused() -> None:
+    """Each stage's own message, sent when another is due."""
+    kept = []
+    for until in range(5):
+        target = Ours()
+        kept.append(target.machines.run(until=until)[VICTIM])
+    for due in range(5):
+        for stage, data in enumerate(kept):
+            if stage not in (due, Stage.ADVERTISE):
+                target = Ours()
+                target.machines.run(until=due)
+                assert target.refused(VICTIM, data), (due, stage)
+
+
+@pytest.mark.parametrize("stage", [Stage.SHARE, Stage.MASK, Stage.AGREE, Stage.REVEAL])
+def test_a_message_with_one_changed_byte_is_refused(stage: Stage) -> None:
+    """But for the list of survivors, of which the server decides, and for which a quorum must sign."""
+    target = Ours()
+    machines = target.machines
+    data = machines.run(until=stage)[VICTIM]
+    state = machines.clients[VICTIM].state
+    end = HEAD if stage == Stage.AGREE else len(data)
+    changed = [
+        data[:where] + bytes([data[where] ^ 0x10]) + data[where + 1 :]
+        for where in {*range(0, end, 1 + len(data) // 40), end - 1}
+    ]
+    for each in (*changed, data[:20], data[:HEAD], data[:-1], data + b"\0", b""):
+        machines.clients[VICTIM] = SummingClient(machines.agreement, machines.keys[VICTIM], state=state)
+        assert target.refused(VICTIM, each)
+
+
+def test_clients_that_were_refused_leave_the_others_a_sum() -> None:
+    target = Ours()
+    values = target.machines.values()
+    messages = target.machines.run(until=2)
+    assert target.refused(VICTIM, messages[VICTIM][:-1])
+    server = target.machines.server
+    for stage in range(2, 5):
+        replies = target.machines.answers(stage, messages, values, drop=lambda _, index: index == VICTIM)
+        messages = server.proceed(replies)
+    target.machines.assert_right()
+    assert set(server.opened.members) == set(range(CLIENTS)) - {VICTIM}
