@@ -10,10 +10,10 @@ use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::bits::Plan;
 use crate::kernel::categorical::first_outside;
-use crate::kernel::unary::UnarySampler;
+use crate::kernel::unary::{UnaryRows, UnarySampler};
 use crate::parallel::CHUNK;
 use crate::probability::{add_up, log_ratio, mul_up};
-use crate::random::{Digest, Key};
+use crate::random::{Digest, Key, Keys};
 
 /// Nanoseconds that a single thread takes for a byte of eight positions, roughly.
 const NANOSECONDS: usize = 2;
@@ -143,11 +143,20 @@ impl Unary {
         };
         self.check(call.input, &call.output, &description.chunks(&call)?)?;
         let refused = |input: Input<'_>| first_outside(isa, input, rows);
-        let draw = |key: &Key, input: Input<'_>, output: Output<'_>| {
-            let (categories, others, own) = (self.categories, &self.others, &self.own);
-            UnarySampler { isa, key, categories, others, own }.chunk(0, input, output);
-            None
+        let (categories, others, own) = (self.categories, &self.others, &self.own);
+        let result = if categories <= UnaryRows::MOST {
+            let draw = |keys: &[Keys], input: Input<'_>, output: Output<'_>| {
+                UnaryRows { isa, categories, others, own }.chunk(keys, input, output);
+                None
+            };
+            description.randomize_together(call, NANOSECONDS * categories.div_ceil(8), refused, draw)
+        } else {
+            let draw = |key: &Key, input: Input<'_>, output: Output<'_>| {
+                UnarySampler { isa, key, categories, others, own }.chunk(0, input, output);
+                None
+            };
+            description.randomize(call, refused, draw)
         };
-        description.randomize(call, refused, draw)?.map_err(|index| no_row(rows, None, index))
+        result?.map_err(|index| no_row(rows, None, index))
     }
 }

@@ -7,7 +7,9 @@ use super::bits::{CodeWord, Laws, Plan};
 use super::categorical::load_rows;
 use crate::io::{Input, Output};
 use crate::isa::{Isa, compiled};
-use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
+use crate::random::{
+    GROUP, Key, Keys, Lanes, Purpose, Refine, Words, fill, first_blocks, first_words, nonce,
+};
 use crate::vector::{Kernel, Vector};
 
 /// Positions' bytes, or records, that one group of keystream serves: two bytes each.
@@ -147,6 +149,15 @@ struct Packed<'a> {
     have: usize,
 }
 
+impl Packed<'_> {
+    /// Writes the last byte, where it is not whole.
+    fn end(self) {
+        if self.have > 0 {
+            self.out[self.at] = (self.held << (8 - self.have)) as u8;
+        }
+    }
+}
+
 impl Sink for Packed<'_> {
     #[inline(always)]
     fn whole(&mut self, bytes: &[u8]) {
@@ -247,11 +258,87 @@ impl UnarySampler<'_> {
             }
             Output::Packed(out) => {
                 let sink = Packed { out, at: 0, held: 0, have: 0 };
-                let Packed { out, at, held, have } =
-                    compiled(self.isa, UnaryRecords { sampler: self, chunk, input, sink });
-                if have > 0 {
-                    out[at] = (held << (8 - have)) as u8;
+                compiled(self.isa, UnaryRecords { sampler: self, chunk, input, sink }).end();
+            }
+            _ => unreachable!("the channel gives bits and packed bits"),
+        }
+    }
+}
+
+/// Everything that sampling records takes that have a key each, but the keys, the input and the output: sixteen records side
+/// by side, each the first of its key's stream.
+#[derive(Clone, Copy)]
+pub(crate) struct UnaryRows<'a> {
+    pub(crate) isa: Isa,
+    /// At most [`UnaryRows::MOST`].
+    pub(crate) categories: usize,
+    pub(crate) others: &'a Plan,
+    pub(crate) own: &'a Plan,
+}
+
+/// A chunk of such records, as a loop to be compiled for each instruction set.
+struct RowsKernel<'a, 'b, S> {
+    rows: UnaryRows<'a>,
+    keys: &'b [Keys],
+    categories: &'b [u32],
+    sink: S,
+}
+
+impl<S: Sink> Kernel for RowsKernel<'_, '_, S> {
+    type Answer = S;
+
+    #[inline(always)]
+    fn run<V: Vector>(mut self, _: V) -> S {
+        let UnaryRows { isa, categories, others, own } = self.rows;
+        let (whole, rest) = (categories / 8, categories % 8);
+        let count = categories.div_ceil(8);
+        let mut words = [[0; Lanes::COUNT]; BLOCK / 2];
+        let words = &mut words[..count.div_ceil(2)];
+        let mut of_own: Words = [[0; Lanes::COUNT]; 16];
+        let mut bytes = [0u8; BLOCK];
+        let bytes = &mut bytes[..count];
+        for (keys, categories) in self.keys.iter().zip(self.categories.chunks(Lanes::COUNT)) {
+            first_words(isa, keys, nonce(Purpose::Main, 0), words);
+            first_blocks(isa, keys, nonce(Purpose::Own, 0), &mut of_own);
+            for (lane, &category) in categories.iter().enumerate() {
+                let mut refine = Refine::of_lane(isa, keys, lane, nonce(Purpose::OwnRefine, 0), 0);
+                let kept = own.tables[0].draw(of_own[0][lane] as u16, &mut refine) as u8;
+                let kept = kept.wrapping_neg(); // all bits or none
+                let (own_byte, bit) = (category / 8, 0x80u8 >> (category % 8));
+                let mut refine = Refine::of_lane(isa, keys, lane, nonce(Purpose::Refine, 0), 0);
+                for (number, (two, word)) in bytes.chunks_mut(2).zip(&*words).enumerate() {
+                    let draws = [word[lane] as u16, (word[lane] >> 16) as u16];
+                    for ((at, byte), random) in (2 * number as u32..).zip(two).zip(draws) {
+                        let mask = bit & u8::from(at == own_byte).wrapping_neg();
+                        *byte = others.tables[0].draw(random, &mut refine) as u8 & !mask | mask & kept;
+                    }
                 }
+                self.sink.whole(&bytes[..whole]);
+                if rest > 0 {
+                    self.sink.last(bytes[whole], rest);
+                }
+            }
+        }
+        self.sink
+    }
+}
+
+impl UnaryRows<'_> {
+    /// The most categories: one group of keystream holds the draws of a record.
+    pub(crate) const MOST: usize = 8 * BLOCK;
+
+    /// Randomizes records, sixteen to each of `keys`: `output` has room for just the reports of `input`.
+    pub(crate) fn chunk(&self, keys: &[Keys], input: Input<'_>, output: Output<'_>) {
+        let mut categories = vec![0u32; input.len()];
+        load_rows(self.isa, input, self.categories as u32, &mut categories);
+        let (rows, categories) = (*self, &categories[..]);
+        match output {
+            Output::Bits(out) => {
+                compiled(self.isa, RowsKernel { rows, keys, categories, sink: SpreadSink { out, at: 0 } });
+            }
+            Output::Packed(out) => {
+                let sink = Packed { out, at: 0, held: 0, have: 0 };
+                compiled(self.isa, RowsKernel { rows, keys, categories, sink }).end();
             }
             _ => unreachable!("the channel gives bits and packed bits"),
         }
