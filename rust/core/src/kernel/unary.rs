@@ -3,10 +3,10 @@
 //!
 //! The byte that holds the category's position is located by comparing, never by addressing, so no address depends on it.
 
-use super::bits::{CodeWord, Laws, Plan};
+use super::bits::{BitsTable, CodeWord, Laws, Plan};
 use super::categorical::load_rows;
 use crate::io::{Input, Output};
-use crate::isa::{Isa, compiled};
+use crate::isa::{Isa, compiled, ones};
 use crate::random::{
     GROUP, Key, Keys, Lanes, Purpose, Refine, Words, fill, first_blocks, first_words, nonce,
 };
@@ -276,6 +276,60 @@ pub(crate) struct UnaryRows<'a> {
     pub(crate) own: &'a Plan,
 }
 
+/// The draws of a record at most.
+type RowBytes = [u8; BLOCK];
+
+/// Which words, of two draws each, leave one open: a bit each.
+type Open = [u64; BLOCK / 2 / 64];
+
+/// The draws of sixteen records from one table, a byte each.
+struct RowDraws<'a> {
+    isa: Isa,
+    table: &'a BitsTable,
+    keys: &'a Keys,
+    refine: Purpose,
+}
+
+impl RowDraws<'_> {
+    /// Writes `count` draws of each record: the words of its stream hold two each.
+    #[inline(always)]
+    fn write(&self, count: usize, words: &[[u32; Lanes::COUNT]], out: &mut [RowBytes; Lanes::COUNT]) {
+        let mut open: Open = [0; BLOCK / 2 / 64];
+        for (number, words) in words.iter().enumerate() {
+            let mut outcomes = [[0; 2]; Lanes::COUNT];
+            open[number / 64] |= u64::from(self.table.draw_halves(words, &mut outcomes)) << (number % 64);
+            for (out, two) in out.iter_mut().zip(outcomes) {
+                out[2 * number..][..2].copy_from_slice(&two);
+            }
+        }
+        if open != [0; BLOCK / 2 / 64] {
+            self.settle(count, words, &open, out);
+        }
+    }
+
+    /// Draws again, in the order of each record, what the first bits of `open` words leave open.
+    #[inline(never)]
+    fn settle(
+        &self,
+        count: usize,
+        words: &[[u32; Lanes::COUNT]],
+        open: &Open,
+        out: &mut [RowBytes; Lanes::COUNT],
+    ) {
+        for (lane, out) in out.iter_mut().enumerate() {
+            let mut refine = Refine::of_lane(self.isa, self.keys, lane, nonce(self.refine, 0), 0);
+            let numbers =
+                (0..).step_by(64).zip(open).flat_map(|(from, &open)| ones(open).map(move |at| from + at));
+            for at in numbers.flat_map(|number| [2 * number, 2 * number + 1]).filter(|&at| at < count) {
+                let random = (words[at / 2][lane] >> (16 * (at % 2))) as u16;
+                if self.table.is_open(random) {
+                    out[at] = self.table.draw(random, &mut refine) as u8;
+                }
+            }
+        }
+    }
+}
+
 /// A chunk of such records, as a loop to be compiled for each instruction set.
 struct RowsKernel<'a, 'b, S> {
     rows: UnaryRows<'a>,
@@ -287,30 +341,36 @@ struct RowsKernel<'a, 'b, S> {
 impl<S: Sink> Kernel for RowsKernel<'_, '_, S> {
     type Answer = S;
 
+    #[allow(
+        clippy::needless_range_loop,
+        reason = "a plain loop is compiled for the instruction set around it"
+    )]
     #[inline(always)]
     fn run<V: Vector>(mut self, _: V) -> S {
         let UnaryRows { isa, categories, others, own } = self.rows;
         let (whole, rest) = (categories / 8, categories % 8);
         let count = categories.div_ceil(8);
-        let mut words = [[0; Lanes::COUNT]; BLOCK / 2];
-        let words = &mut words[..count.div_ceil(2)];
+        let mut words = vec![[0; Lanes::COUNT]; count.div_ceil(2)];
         let mut of_own: Words = [[0; Lanes::COUNT]; 16];
-        let mut bytes = [0u8; BLOCK];
-        let bytes = &mut bytes[..count];
+        let mut bytes = [[0; BLOCK]; Lanes::COUNT];
         for (keys, categories) in self.keys.iter().zip(self.categories.chunks(Lanes::COUNT)) {
-            first_words(isa, keys, nonce(Purpose::Main, 0), words);
             first_blocks(isa, keys, nonce(Purpose::Own, 0), &mut of_own);
+            let draws = RowDraws { isa, table: &own.tables[0], keys, refine: Purpose::OwnRefine };
+            draws.write(1, &of_own[..1], &mut bytes);
+            // All bits or none.
+            let kept: [u8; Lanes::COUNT] = std::array::from_fn(|lane| bytes[lane][0].wrapping_neg());
+            first_words(isa, keys, nonce(Purpose::Main, 0), &mut words);
+            let draws = RowDraws { isa, table: &others.tables[0], keys, refine: Purpose::Refine };
+            draws.write(count, &words, &mut bytes);
             for (lane, &category) in categories.iter().enumerate() {
-                let mut refine = Refine::of_lane(isa, keys, lane, nonce(Purpose::OwnRefine, 0), 0);
-                let kept = own.tables[0].draw(of_own[0][lane] as u16, &mut refine) as u8;
-                let kept = kept.wrapping_neg(); // all bits or none
                 let (own_byte, bit) = (category / 8, 0x80u8 >> (category % 8));
-                let mut refine = Refine::of_lane(isa, keys, lane, nonce(Purpose::Refine, 0), 0);
-                for (number, (two, word)) in bytes.chunks_mut(2).zip(&*words).enumerate() {
-                    let draws = [word[lane] as u16, (word[lane] >> 16) as u16];
-                    for ((at, byte), random) in (2 * number as u32..).zip(two).zip(draws) {
-                        let mask = bit & u8::from(at == own_byte).wrapping_neg();
-                        *byte = others.tables[0].draw(random, &mut refine) as u8 & !mask | mask & kept;
+                let bytes = &mut bytes[lane];
+                let steps = bytes.as_chunks_mut::<STEP>().0;
+                for step in 0..count.div_ceil(STEP) {
+                    let own_step = own_byte.wrapping_sub((STEP * step) as u32).min(0xff) as u8;
+                    for i in 0..STEP {
+                        let mask = bit & u8::from(i as u8 == own_step).wrapping_neg();
+                        steps[step][i] = steps[step][i] & !mask | mask & kept[lane];
                     }
                 }
                 self.sink.whole(&bytes[..whole]);

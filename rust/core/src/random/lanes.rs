@@ -29,6 +29,15 @@ impl Keys {
         }
     }
 
+    /// Writes the bytes of the first keys.
+    pub(crate) fn write(&self, out: &mut [[u8; 32]]) {
+        for (lane, out) in out.iter_mut().enumerate() {
+            for (bytes, word) in out.as_chunks_mut::<4>().0.iter_mut().zip(&self.0) {
+                *bytes = word[lane].to_le_bytes();
+            }
+        }
+    }
+
     /// The key of a lane.
     pub(crate) fn key(&self, lane: usize) -> Key {
         Key(self.0.map(|word| word[lane]))
@@ -131,7 +140,11 @@ mod tests {
                 words[lane] = word;
             }
         }
-        assert!((0..Lanes::COUNT).all(|lane| keys.key(lane) == key(lane)));
+        let mut bytes = [[0; 32]; Lanes::COUNT];
+        keys.write(&mut bytes);
+        assert!(
+            (0..Lanes::COUNT).all(|lane| keys.key(lane) == key(lane) && bytes[lane] == key(lane).to_bytes())
+        );
         lanes.set_keys(&keys);
         lanes.set_places(&std::array::from_fn(counter), &std::array::from_fn(nonce));
         for &isa in Isa::available() {

@@ -107,9 +107,7 @@ impl<'a> KeyedRandomness<'a> {
                 let whole =
                     WholeRecords { first, count, column: self.column, columns: 1, width, values: &values };
                 let keys = records.keys_with(isa, &whole);
-                for (at, result) in result.iter_mut().enumerate() {
-                    *result = keys[at / Lanes::COUNT].key(at % Lanes::COUNT).to_bytes();
-                }
+                keys.iter().zip(result.chunks_mut(Lanes::COUNT)).for_each(|(keys, out)| keys.write(out));
             }
         });
         Ok(result)
