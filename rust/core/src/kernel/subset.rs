@@ -125,8 +125,7 @@ impl SubsetRows {
         let elements = self.elements as usize;
         first_words(self.isa, keys, nonce(Purpose::Main, 0), words);
         for ((lane, &own), string) in inputs.iter().enumerate().zip(out.chunks_exact_mut(elements)) {
-            let refine = Refine::of_lane(self.isa, keys, lane, nonce(Purpose::Refine, 0), 0);
-            let mut draws = SubsetDraws { words: LaneWords { words: words.iter(), lane }, refine };
+            let mut draws = SubsetDraws::of_lane(self.isa, keys, lane, words, Purpose::Refine);
             let is_in = draws.coin(self.own);
             draws.others(self.elements - 1, self.size, is_in, &mut others[1..elements]);
             vectorised(self.isa, || insert(others, own, is_in, string));
@@ -182,7 +181,7 @@ impl StreamWords<'_> {
 }
 
 /// The words of one record of sixteen, as many as it needs.
-struct LaneWords<'w> {
+pub(super) struct LaneWords<'w> {
     words: std::slice::Iter<'w, [u32; Lanes::COUNT]>,
     lane: usize,
 }
@@ -206,6 +205,20 @@ impl<'a> SubsetDraws<'a> {
         let (nonce, refine) = (nonce(main, chunk), Refine::new(isa, key, nonce(refine, chunk)));
         let words = StreamWords { isa, key, nonce, group: 0, keystream: [0; AT_ONCE], used: AT_ONCE };
         SubsetDraws { words, refine }
+    }
+}
+
+impl<'a, 'w> SubsetDraws<'a, LaneWords<'w>> {
+    /// The draws of one record of sixteen that have a key each, of the first words of their streams.
+    pub(super) fn of_lane(
+        isa: Isa,
+        keys: &'a Keys,
+        lane: usize,
+        words: &'w [[u32; Lanes::COUNT]],
+        refine: Purpose,
+    ) -> Self {
+        let refine = Refine::of_lane(isa, keys, lane, nonce(refine, 0), 0);
+        SubsetDraws { words: LaneWords { words: words.iter(), lane }, refine }
     }
 }
 

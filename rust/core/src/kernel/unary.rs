@@ -7,9 +7,7 @@ use super::bits::{BitsTable, CodeWord, Laws, Plan};
 use super::categorical::load_rows;
 use crate::io::{Input, Output};
 use crate::isa::{Isa, compiled, ones};
-use crate::random::{
-    GROUP, Key, Keys, Lanes, Purpose, Refine, Words, fill, first_blocks, first_words, nonce,
-};
+use crate::random::{GROUP, Key, Keys, Lanes, Purpose, Refine, Words, blocks_at, fill, first_words, nonce};
 use crate::vector::{Kernel, Vector};
 
 /// Positions' bytes, or records, that one group of keystream serves: two bytes each.
@@ -354,7 +352,7 @@ impl<S: Sink> Kernel for RowsKernel<'_, '_, S> {
         let mut of_own: Words = [[0; Lanes::COUNT]; 16];
         let mut bytes = [[0; BLOCK]; Lanes::COUNT];
         for (keys, categories) in self.keys.iter().zip(self.categories.chunks(Lanes::COUNT)) {
-            first_blocks(isa, keys, nonce(Purpose::Own, 0), &mut of_own);
+            blocks_at(isa, keys, 0, nonce(Purpose::Own, 0), &mut of_own);
             let draws = RowDraws { isa, table: &own.tables[0], keys, refine: Purpose::OwnRefine };
             draws.write(1, &of_own[..1], &mut bytes);
             // All bits or none.

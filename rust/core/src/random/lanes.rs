@@ -100,11 +100,11 @@ impl Lanes {
     }
 }
 
-/// The first blocks of the streams of sixteen keys.
-pub(crate) fn first_blocks(isa: Isa, keys: &Keys, nonce: u64, out: &mut Words) {
+/// A block of the streams of sixteen keys.
+pub(crate) fn blocks_at(isa: Isa, keys: &Keys, counter: u64, nonce: u64, out: &mut Words) {
     let mut lanes = Lanes::new();
     lanes.set_keys(keys);
-    lanes.set_place(0, nonce);
+    lanes.set_place(counter, nonce);
     lanes.blocks(isa, out);
 }
 
@@ -186,8 +186,8 @@ mod tests {
                 }
             }
             let mut out = [[0; BLOCKS]; 16];
-            first_blocks(isa, &keys, 7, &mut out);
-            let expected = block::<ROUNDS>(&key(5), 0, 7);
+            blocks_at(isa, &keys, 4, 7, &mut out);
+            let expected = block::<ROUNDS>(&key(5), 4, 7);
             assert!(
                 out.iter()
                     .zip(expected.as_chunks::<4>().0)

@@ -49,7 +49,7 @@ mod names;
 mod record;
 mod refine;
 
-pub(crate) use lanes::{Keys, Lanes, Words, counter, first_blocks, first_words};
+pub(crate) use lanes::{Keys, Lanes, Words, blocks_at, counter, first_words};
 pub use names::text_digests;
 pub use record::Ids;
 pub(crate) use record::{Digest, RecordKeys, WholeRecords};

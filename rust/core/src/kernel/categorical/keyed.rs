@@ -14,7 +14,7 @@ use crate::codec::{Grid, canonical};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::random::{
-    Keys, Lanes, Purpose, RecordKeys, Refine, Words, counter, first_blocks, first_words, nonce,
+    Keys, Lanes, Purpose, RecordKeys, Refine, Words, blocks_at, counter, first_words, nonce,
 };
 
 /// A report from the words of a sample.
@@ -185,7 +185,7 @@ fn narrow_words(words: [u32; 4]) -> [u32; 8] {
 
 impl<B: Blocks> DrawFirst for DesignLaw<NarrowWindow<'_>, B> {
     fn words(isa: Isa, keys: &Keys, words: &mut Words) {
-        first_blocks(isa, keys, nonce(Purpose::Main, 0), words);
+        blocks_at(isa, keys, 0, nonce(Purpose::Main, 0), words);
     }
 
     #[inline(always)]
@@ -209,7 +209,7 @@ impl<B: Blocks> DrawFirst for DesignLaw<WideWindow, B> {
 
 impl DrawFirst for ProgressionLaw<'_> {
     fn words(isa: Isa, keys: &Keys, words: &mut Words) {
-        first_blocks(isa, keys, nonce(Purpose::Main, 0), words);
+        blocks_at(isa, keys, 0, nonce(Purpose::Main, 0), words);
     }
 
     #[inline(always)]
