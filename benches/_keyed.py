@@ -1,4 +1,4 @@
-"""Keyed releases of each family beside NumPy written by hand, which has the law and draws afresh each time."""
+"""Keyed releases of each family beside NumPy written by hand, which has the law and draws afresh."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Reports = NDArray[Any]
 
 @dataclass(frozen=True)
 class Family:
-    """A mechanism of categories, its law in NumPy, and the most nanoseconds a row that a keyed release takes."""
+    """A mechanism of categories, its law in NumPy, and the most nanoseconds a row of a keyed release."""
 
     name: str
     mechanism: Any
@@ -158,7 +158,7 @@ def families(rounds: int) -> dict[str, float]:
         ours, theirs = medians(
             rounds,
             lambda release=release, table=table: release(table),
-            lambda family=family, x=x: family.by_hand(family.mechanism, x, rng),
+            lambda family=family, x=x, rng=rng: family.by_hand(family.mechanism, x, rng),
         )
         found[f"keyed {family.name}, ns a row"] = ours / ROWS * 1e9
         found[f"keyed {family.name}, times NumPy's fresh"] = ours / theirs

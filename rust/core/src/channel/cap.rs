@@ -343,7 +343,7 @@ impl Cap {
     }
 
     /// Absorbs the law.
-    fn absorb(&self, digest: &mut Digest) {
+    pub(super) fn absorb(&self, digest: &mut Digest) {
         let pairs = |pairs: &[(u32, u32)]| {
             pairs.iter().flat_map(|&(a, b)| [u128::from(a), b.into()]).collect::<Vec<_>>()
         };

@@ -287,7 +287,7 @@ impl Design {
     }
 
     /// Absorbs the law.
-    fn absorb(&self, digest: &mut Digest) {
+    pub(super) fn absorb(&self, digest: &mut Digest) {
         let sizes = [self.inputs.into(), self.cells().into(), self.width().into(), self.high().numerator()];
         digest.text(b"design");
         digest.numbers(sizes.into_iter());

@@ -129,11 +129,7 @@ impl Subset {
     pub(super) fn randomize_hearing(&self, heard: u64, isa: Isa, call: KeyedCall<'_, ()>) -> Result<()> {
         call.refuse_letters()?;
         let (elements, size, mute) = (self.elements(), self.size(), self.is_mute());
-        let law = |digest: &mut Digest| {
-            let numbers = [elements.into(), size.into(), self.high().numerator(), mute.into()];
-            digest.text(b"subset");
-            digest.numbers(numbers.into_iter());
-        };
+        let law = |digest: &mut Digest| self.absorb(digest);
         let bits = self.report_bits();
         let description = records::WholeRecordCall {
             isa,
@@ -164,6 +160,13 @@ impl Subset {
             description.randomize(call, refused, draw)
         };
         result?.map_err(|index| no_row(elements, None, index))
+    }
+
+    /// Absorbs the law.
+    pub(super) fn absorb(&self, digest: &mut Digest) {
+        let (elements, size, mute) = (self.elements().into(), self.size().into(), self.is_mute().into());
+        digest.text(b"subset");
+        digest.numbers([elements, size, self.high().numerator(), mute].into_iter());
     }
 }
 

@@ -124,11 +124,7 @@ impl Unary {
     /// Randomizes with keyed randomness that depends on those bits of the values that `heard` marks.
     pub(super) fn randomize_hearing(&self, heard: u64, isa: Isa, call: KeyedCall<'_, ()>) -> Result<()> {
         call.refuse_letters()?;
-        let law = |digest: &mut Digest| {
-            let (p, q) = (self.bit.p.numerator(), self.bit.q.numerator());
-            digest.text(b"unary");
-            digest.numbers([self.categories as u128, p, q].into_iter());
-        };
+        let law = |digest: &mut Digest| self.absorb(digest);
         let (bits, rows) = (self.report_bits(), self.categories as u32);
         let description = records::WholeRecordCall {
             isa,
@@ -158,5 +154,12 @@ impl Unary {
             description.randomize(call, refused, draw)
         };
         result?.map_err(|index| no_row(rows, None, index))
+    }
+
+    /// Absorbs the law.
+    pub(super) fn absorb(&self, digest: &mut Digest) {
+        let (p, q) = (self.bit.p.numerator(), self.bit.q.numerator());
+        digest.text(b"unary");
+        digest.numbers([self.categories as u128, p, q].into_iter());
     }
 }
