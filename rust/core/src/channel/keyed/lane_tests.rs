@@ -83,7 +83,7 @@ fn cap(windows: &[(u32, u32)], subsets: &[(u32, u32)], grid: Option<Grid>) -> Ca
     let hits = u32::from(!subsets.is_empty());
     let channel = std::rc::Rc::new(Cap::new(windows.to_vec(), subsets.to_vec(), hits, half).unwrap());
     let rows = windows.iter().map(|window| window.0).chain(subsets.iter().map(|subset| subset.0));
-    let wide = channel.report_bits() > 60;
+    let wide = windows.iter().any(|window| window.0 > 200);
     let [a, b, c] = std::array::from_fn(|_| channel.clone());
     let of_grid = grid.clone();
     Case {
