@@ -1,10 +1,11 @@
-"""A release inside Spark and Ray beside the engine's own identity map: prints a table, exits 1 off the goal.
+"""A release inside Spark, Ray and Dask beside the identity map there: prints a table, exits 1 off the goal.
 
     target/engines/bin/python benches/engines.py                  # four million rows, after make test-engines
     target/engines/bin/python benches/engines.py --rows 500000 --record
 
 The two run in turn, and the figure is the median of the ratios of the pairs: what other processes take falls
-on both. Each reads the same Parquet, maps it, and writes Parquet.
+on both. Each reads the same Parquet, maps it, and writes Parquet. On Ray a worker is killed once, too, when
+its batch was released: the rows that leave are counted, and some compared with those of no engine.
 """
 
 from __future__ import annotations
@@ -88,6 +89,56 @@ def on_ray(source: Path, out: Path, release: TableRelease) -> dict[str, Run]:
     return {"ours": run(release), "own": run(identity)}
 
 
+def on_dask(source: Path, out: Path, release: TableRelease) -> dict[str, Run]:
+    """Return a release and an identity map on Dask, of two processes."""
+    import dask.dataframe
+    import distributed
+
+    distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    frame = dask.dataframe.read_parquet(str(source))
+
+    def run(function: Any, meta: Any) -> Run:
+        def call() -> None:
+            shutil.rmtree(out, ignore_errors=True)
+            frame.map_partitions(function, meta=meta).to_parquet(str(out), write_index=False)
+
+        return call
+
+    return {"ours": run(release.pandas, release.meta(frame._meta)), "own": run(identity, frame._meta)}
+
+
+def killed(source: Path, out: Path, release: TableRelease, rows: int) -> float:
+    """Release on Ray, kill a worker when its batch was released, check the rows, and return the seconds."""
+    import ray.data
+
+    marker = out.with_name("killed")
+
+    def once(batch: Any) -> Any:
+        found = release(batch).append_column("id", batch.column("id"))
+        if batch.num_rows and not marker.exists():
+            marker.write_text("")
+            os._exit(1)
+        return found
+
+    shutil.rmtree(out, ignore_errors=True)
+    start = time.perf_counter()
+    ray.data.read_parquet(str(source)).map_batches(once, batch_format="pyarrow").write_parquet(str(out))
+    seconds = time.perf_counter() - start
+    require(marker.exists(), "no worker was killed")
+    require(rows_of(out) == rows, "rows were lost")
+    for path in sorted(source.rglob("*.parquet"))[:2]:
+        people = pa.parquet.read_table(path)
+        ids = people.column("id").combine_chunks()
+        left = pa.parquet.read_table(
+            out, filters=[("id", ">=", ids[0].as_py()), ("id", "<=", ids[-1].as_py())]
+        )
+        left = left.sort_by("id")
+        require(left.column("id").combine_chunks().equals(ids), "ids are missing, or came twice")
+        expected = release(people).replace_schema_metadata(None)
+        require(left.drop_columns("id").replace_schema_metadata(None).equals(expected), "other rows left")
+    return seconds
+
+
 def measure(runs: dict[str, Run], out: Path, rows: int, rounds: int) -> dict[str, float]:
     """Return the median ratio of pairs, and the median seconds of both."""
     for run in runs.values():  # once to warm up, and to see that every row comes through
@@ -111,12 +162,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="A release inside engines beside their identity map.")
     parser.add_argument("--rows", type=int, default=4_000_000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", choices=["spark", "ray"])
+    parser.add_argument("--only", choices=["spark", "ray", "dask"])
     parser.add_argument("--record", action="store_true", help="keep the figures in benches/records")
     options = parser.parse_args()
     os.environ.setdefault(VARIABLE, ReleaseKey.new_text())
     release = plan().release(ReleaseKey.from_env(VARIABLE), record="id")
-    engines = {"spark": ("pyspark", on_spark), "ray": ("ray", on_ray)}
+    engines = {"spark": ("pyspark", on_spark), "ray": ("ray", on_ray), "dask": ("dask", on_dask)}
     lines, found = [["engine", "release / identity", "release, s", "identity, s", "goal"]], {}
     others = Others()
     with tempfile.TemporaryDirectory() as name:
@@ -134,6 +185,9 @@ def main() -> int:
                 print(f"{engine}: is not installed")
                 continue
             each = found[engine] = measure(begin(source, out, release), out, options.rows, options.rounds)
+            if engine == "ray":
+                each["killed"] = killed(source, out, release, options.rows)
+                print(f"ray: a worker was killed, and all {options.rows} rows left in {each['killed']:.1f} s")
             figures = [f"{each[key]:.2f}" for key in ("ratio", "ours", "own")]
             lines.append([engine, *figures, f"<= {GOAL}"])
     print(table(lines))

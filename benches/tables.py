@@ -2,6 +2,7 @@
 
     python benches/tables.py                       # speed, at two million rows
     python benches/tables.py --memory              # peaks at 10^5 and 10^7 rows, and of 2,000 columns
+    python benches/tables.py --keyed               # keyed releases of each family alone
     python benches/tables.py --record              # keep the figures
 
 Runs are paired: each round goes through all of them in turn, and a figure is a median over rounds. A rate "a
@@ -19,7 +20,9 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import _keyed
 import bitldp
 import numpy as np
 import pyarrow as pa
@@ -48,6 +51,8 @@ MOST = {
     "keyed, text ids, ns a record and column": 50.0,
     "2,000 groups against none, times": 3.0,
     "2,000 columns of 200 rows, plan to estimate, s": 5.0,
+    "2,000 columns of 200 rows by FRR, plan to estimate, s": 5.0,
+    **_keyed.goals(),
     "wide perturb, MB": 1000.0,
     "wide estimate, MB": 1000.0,
     "CSV, MB more at 10^7 rows than at 10^5": 100.0,
@@ -178,6 +183,11 @@ def keyed(rounds: int, rows: int = 1 << 17) -> dict[str, float]:
     return found
 
 
+def families(rounds: int) -> dict[str, float]:
+    """Measure keyed releases of each family of mechanisms, and of the plan of the guide."""
+    return {**_keyed.families(rounds), **_keyed.numbers(rounds), **_keyed.guide(rounds)}
+
+
 def grouped(rounds: int, rows: int = 1_000_000) -> dict[str, float]:
     """Measure counts by group: how many times longer they take than those of the same rows without groups."""
     rng = np.random.default_rng(2)
@@ -206,13 +216,22 @@ def columns(rounds: int, rows: int = 200) -> dict[str, float]:
     names = [f"x{j}" for j in range(MANY)]
     given = pa.table({name: rng.uniform(0.0, 1.0, rows) for name in names})
 
-    def whole() -> None:
-        made = TablePlan([Column(bitldp.Piecewise(epsilon=2.0, interval=(0.0, 1.0)), name) for name in names])
+    def whole(mechanism: Callable[[], Any]) -> None:
+        made = TablePlan([Column(mechanism(), name) for name in names])
         answers = made.aggregate().update(made.release()(given)).estimate()
         require(answers.num_rows == MANY, "answers are missing")
 
-    seconds = statistics.median(timed(whole)[0] for _ in range(rounds))
-    return {"2,000 columns of 200 rows, plan to estimate, s": seconds}
+    def seconds(mechanism: Callable[[], Any]) -> float:
+        return statistics.median(timed(lambda: whole(mechanism))[0] for _ in range(rounds))
+
+    return {
+        "2,000 columns of 200 rows, plan to estimate, s": seconds(
+            lambda: bitldp.Piecewise(epsilon=2.0, interval=(0.0, 1.0))
+        ),
+        "2,000 columns of 200 rows by FRR, plan to estimate, s": seconds(
+            lambda: bitldp.FRR(integer_bits=3, epsilon=2.0)
+        ),
+    }
 
 
 def peak(*arguments: object) -> float:
@@ -258,6 +277,7 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--memory", action="store_true", help="measure memory in place of speed")
+    parser.add_argument("--keyed", action="store_true", help="measure keyed releases of each family alone")
     parser.add_argument("--record", action="store_true", help="keep the figures in benches/records")
     options = parser.parse_args()
     others = Others()
@@ -265,9 +285,12 @@ def main() -> int:
         folder = Path(name)
         if options.memory:
             found = memory(folder)
+        elif options.keyed:
+            found = families(options.rounds)
         else:
             found = {**speed(folder, options.rows, options.rounds), **keyed(options.rounds * 5)}
             found |= {**grouped(options.rounds), **columns(options.rounds)}
+            found |= families(options.rounds)
     busy = others.cores()
     lines = [["figure", "measured", "goal"]]
     missed = []

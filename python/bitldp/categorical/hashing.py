@@ -25,7 +25,7 @@ from bitldp.privacy import ONE, Guarantee
 from bitldp.release.base import Call, called
 from bitldp.release.draws import (
     MOST_NUMBER,
-    coefficients,
+    coefficient_blocks,
     public_key,
     scaled_coefficients,
     words_of_numbers,
@@ -208,7 +208,7 @@ class OLH(Supported):
             raise ValueError("out: not offered with first=, where a report is a value alone")
         values = self._admit(x)
         codes = self._checked(np.atleast_1d(values), call)
-        drawn = self._hashed_values(codes, self._functions(number, len(codes)), call)
+        drawn = self._answered(self._hashed(codes, *self._functions(number, len(codes))), call)
         if output == "packed":
             return pack(drawn, (self.values - 1).bit_length())
         return drawn if values.ndim else drawn[0]
@@ -248,18 +248,23 @@ class OLH(Supported):
         with zeros_if_refused(call.out):
             return checks.codes("x", x, self._size).reshape(-1).astype(np.int64)
 
-    def _hashed_values(
-        self, codes: NDArray[np.int64], functions: tuple[NDArray[np.int64], NDArray[np.int64]], call: Call
-    ) -> NDArray[Any]:
-        a, b = functions
-        hashed = (a * codes + b) % self._prime * self.values // self._prime
+    def _hashed(
+        self, codes: NDArray[np.int64], a: NDArray[np.int64], b: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Return the hashed values of codes, each by its own function."""
+        return (a * codes + b) % self._prime * self.values // self._prime
+
+    def _answered(self, hashed: NDArray[Any], call: Call) -> NDArray[Any]:
+        """Return the answers to hashed values."""
         return self._release.randomize(hashed, call.codes(call.keys[:1]))
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         codes = self._checked(x, call)
-        a, b = coefficients(call.keys[-1], len(codes), self._prime, call.first_chunk)
-        drawn = self._hashed_values(codes, (a, b), call)
-        reports = np.stack([a, b, drawn], axis=1).astype(np.uint32)
+        reports, hashed = np.empty((len(codes), 3), np.uint32), np.empty(len(codes), np.uint32)
+        for block, a, b in coefficient_blocks(call.keys[-1], len(codes), self._prime, call.first_chunk):
+            reports[block, 0], reports[block, 1] = a, b
+            hashed[block] = self._hashed(codes[block], a, b)
+        reports[:, 2] = self._answered(hashed, call)
         given = pack(reports, self._report_parts[0][1]) if call.output == "packed" else reports
         return given if call.out is None else fill(call.out, given)
 

@@ -200,11 +200,8 @@ class LOLOHA(OLH):
     def _streams(self) -> int:
         return 3
 
-    def _hashed_values(
-        self, codes: NDArray[np.int64], functions: tuple[NDArray[np.int64], NDArray[np.int64]], call: Call
-    ) -> NDArray[Any]:
-        once = super()._hashed_values(codes, functions, call)
-        return self._again.randomize(once, call.codes(call.keys[1:2]))
+    def _answered(self, hashed: NDArray[Any], call: Call) -> NDArray[Any]:
+        return self._again.randomize(super()._answered(hashed, call), call.codes(call.keys[1:2]))
 
     def permanent(
         self,
@@ -240,7 +237,8 @@ class LOLOHA(OLH):
         fitting(randomness, codes)
         # Of the id alone, so that it stays; as with all keyed draws, the answer is of the hashed value, too.
         functions = coefficients(randomness.stage(2), len(codes), self.prime, 0)
-        answer = super()._hashed_values(codes, functions, call._replace(keys=[randomness.stage(0)]))
+        hashed = self._hashed(codes, *functions)
+        answer = super()._answered(hashed, call._replace(keys=[randomness.stage(0)]))
         return np.stack([*functions, answer], axis=1).astype(np.uint32)
 
     def report(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from bitldp._core import CHUNK, KeyedRandomness, keystream
 from bitldp.release.base import Source
 
 _KEY_BYTES = 32
-_BLOCK = 1 << 12  # records whose coordinates are drawn at once: their words stay in a cache
+_BLOCK = 1 << 13  # records that are drawn for at once: their words stay in a cache
 MOST_NUMBER = (1 << 62) - 1  # of a record that implies its public random numbers
 
 
@@ -97,7 +98,20 @@ def coefficients(
     A draw is 64 bits wide, so that chances differ from uniform by less than prime/2**64 of their value. A
     chunk is ``CHUNK`` records.
     """
-    return scaled_coefficients(_words(key, 2 * records, 2 * first_chunk).reshape(records, 2), prime)
+    a, b = np.empty((2, records), np.int64)
+    for block, *both in coefficient_blocks(key, records, prime, first_chunk):
+        a[block], b[block] = both
+    return a, b
+
+
+def coefficient_blocks(
+    key: Source, records: int, prime: int, first_chunk: int
+) -> Iterator[tuple[slice, NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield `coefficients` of a block of records after the other, each behind the slice of its records."""
+    words = _words(key, 2 * records, 2 * first_chunk).reshape(records, 2)
+    for start in range(0, records, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        yield block, *scaled_coefficients(words[block], prime)
 
 
 def scaled_coefficients(draws: NDArray[np.uint64], prime: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

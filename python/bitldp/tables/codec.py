@@ -42,6 +42,8 @@ Batch: TypeAlias = "pa.Table | NDArray[Any]"
 #: Numbers that are written: decoded values whose mean is right, or what each report says by itself.
 DECODES = ("unbiased", "reported")
 
+_AT_ONCE = 1 << 16  # bytes of a table whose columns are copied at once
+
 #: Texts of a CSV field that mean "no value".
 MISSING_TEXTS = ("", "na", "n/a", "nan", "null", "none", "?")
 
@@ -415,7 +417,7 @@ class ColumnCodec(ABC):
 
     def written(self, reports: NDArray[Any], arrow_type: pa.DataType) -> list[tuple[str, Any]]:
         """Return named columns for the reports on columns of an Arrow type."""
-        return [(name, np.ascontiguousarray(reports[:, j])) for j, name in enumerate(self.names)]
+        return list(zip(self.names, _columns_of(reports), strict=True))
 
     def written_array(self, reports: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
         """Return reports as an array of numbers of a dtype became."""
@@ -570,6 +572,15 @@ class ColumnCodec(ABC):
 
 
 # -- written values
+
+
+def _columns_of(table: NDArray[Any]) -> NDArray[Any]:
+    """Return the columns of a table as rows, copied a block at a time that stays in a cache."""
+    columns = np.empty(table.shape[::-1], table.dtype)
+    rows = max(256, _AT_ONCE // max(1, table.shape[1] * table.itemsize))
+    for start in range(0, len(table), rows):
+        columns[:, start : start + rows] = table[start : start + rows].T
+    return columns
 
 
 def codes_of_values(

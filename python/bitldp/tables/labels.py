@@ -132,11 +132,14 @@ class Dictionary:
 
 def _blank(values: Any, codes: Any) -> Any:
     """Return where a value is missing: a null, or a text that says so and is no category."""
-    if not pa.types.is_string(values.type):
-        return values.is_null()
-    texts = pc.utf8_lower(pc.utf8_trim_whitespace(values))
-    said = pc.and_(pc.is_in(texts, value_set=pa.array(MISSING_TEXTS, texts.type)), codes.is_null())
-    return pc.or_(values.is_null(), pc.fill_null(said, True))
+    absent = values.is_null()
+    if not pa.types.is_string(values.type) or codes.null_count == values.null_count:
+        return absent
+    # Few texts are no category: only these are read.
+    unknown = pc.and_(codes.is_null(), values.is_valid())
+    texts = pc.utf8_lower(pc.utf8_trim_whitespace(values.filter(unknown)))
+    said = pc.is_in(texts, value_set=pa.array(MISSING_TEXTS, texts.type))
+    return pc.replace_with_mask(absent, unknown, said)
 
 
 class Labels(ColumnCodec, takes="categories"):

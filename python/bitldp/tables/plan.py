@@ -633,7 +633,7 @@ def _signed(codec: ColumnCodec, values: Any) -> Any:
     """Return a released column with signed integers, which every engine has."""
     if isinstance(values, np.ndarray) and values.dtype.kind == "u":
         if codec.output == "bits":
-            return pa.array(values.astype(np.int8))
+            return pa.array(values.view(np.int8) if values.dtype == np.uint8 else values.astype(np.int8))
         wide = max(bits for _, bits in codec.mechanism._report_parts) > _INT32
         return pa.array(values.astype(np.int64 if wide else np.int32))
     return pa.array(values) if isinstance(values, np.ndarray) else values

@@ -11,11 +11,11 @@ use crate::codec::Grid;
 use crate::error::{Error, Result, argument, element};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, vectorised};
-use crate::kernel::cap::{CapLaw, CapSampler, Column, Share};
+use crate::kernel::cap::{CapLaw, CapRows, CapSampler, Column, Share};
 use crate::kernel::categorical::first_outside_by;
 use crate::parallel::CHUNK;
 use crate::probability::{Probability, large_log_ratio};
-use crate::random::{Digest, Key};
+use crate::random::{Digest, Key, Keys};
 
 /// The most subsets of a list: their counts take memory with the third power.
 const MOST_SUBSETS: usize = 256;
@@ -333,15 +333,17 @@ impl Cap {
         description.chunks(&call)?.check(&call.output)?;
         let heard_grid = if mute { None } else { grid };
         let refused = |input: Input<'_>| self.first_refused(isa, grid, input);
-        let draw = |key: &Key, input: Input<'_>, output: Output<'_>| {
-            CapSampler { isa, key, law: &self.law, grid: heard_grid, letters }.chunk(0, input, output);
+        let draw = |keys: &[Keys], input: Input<'_>, output: Output<'_>| {
+            CapRows { isa, law: &self.law, grid: heard_grid, letters }.chunk(keys, input, output);
             None
         };
-        description.randomize(call, refused, draw)?.map_err(|index| self.refused(grid, index))
+        description
+            .randomize_together(call, NANOSECONDS * values, refused, draw)?
+            .map_err(|index| self.refused(grid, index))
     }
 
     /// Absorbs the law.
-    fn absorb(&self, digest: &mut Digest) {
+    pub(super) fn absorb(&self, digest: &mut Digest) {
         let pairs = |pairs: &[(u32, u32)]| {
             pairs.iter().flat_map(|&(a, b)| [u128::from(a), b.into()]).collect::<Vec<_>>()
         };

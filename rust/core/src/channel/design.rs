@@ -9,17 +9,20 @@ use crate::error::{Result, argument, element, zeros};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::categorical::{
-    Blocks, CategoricalSampler, DesignLaw, Halves, Letters, NarrowWindow, ProgressionLaw, Translates,
-    WideWindow, first_outside,
+    Blocks, CategoricalSampler, DesignLaw, DrawFirst, FirstReports, Halves, Law, Letters, NarrowWindow,
+    ProgressionLaw, Translates, WideWindow, first_outside,
 };
 use crate::probability::Probability;
-use crate::random::{Digest, Key};
+use crate::random::{Digest, Key, Keys, Lanes};
 
 /// The most cells that are sampled in lanes of 16 bits.
 const NARROW: u32 = 1 << 16;
 
 /// The most cells of any design: an order of them takes a gigabyte.
 const MOST: u32 = 1 << 28;
+
+/// Nanoseconds that a single thread takes for a record with a key of its own, roughly.
+const NANOSECONDS: usize = 10;
 
 /// The moduli of progressions are below it.
 const MODULI: u32 = 1 << 16;
@@ -156,22 +159,58 @@ impl Design {
         if let Family::Translates(order) = &self.family { Some(order) } else { None }
     }
 
-    fn sample_blocks(
-        &self,
-        blocks: impl Blocks,
-        sampler: &CategoricalSampler<'_>,
-        chunk: u64,
-        input: Input<'_>,
-        output: Output<'_>,
-    ) {
+    /// Gives `work` the law in the form in which it is sampled.
+    fn with_law(&self, work: impl WithLaw) {
+        match &self.family {
+            Family::Translates(order) => self.with_blocks(Translates { order }, work),
+            Family::Halves(halves) => self.with_blocks(*halves, work),
+            Family::Progressions(divisors) => {
+                let window = NarrowWindow::new(self.cells(), self.width(), self.high(), None);
+                work.run(&ProgressionLaw::new(window, self.cells(), self.inputs, divisors));
+            }
+        }
+    }
+
+    fn with_blocks(&self, blocks: impl Blocks, work: impl WithLaw) {
         let (cells, width, high, inputs) = (self.cells(), self.width(), self.high(), self.inputs);
         if cells <= NARROW {
-            let window = NarrowWindow::new(cells, width, high, None);
-            sampler.chunk(&DesignLaw { window, blocks, inputs }, chunk, input, output);
+            work.run(&DesignLaw { window: NarrowWindow::new(cells, width, high, None), blocks, inputs });
         } else {
-            let window = WideWindow::new(cells, width, high);
-            sampler.chunk(&DesignLaw { window, blocks, inputs }, chunk, input, output);
+            work.run(&DesignLaw { window: WideWindow::new(cells, width, high), blocks, inputs });
         }
+    }
+}
+
+/// What is done with a law, whichever it is.
+trait WithLaw {
+    fn run<L: Law + DrawFirst>(self, law: &L);
+}
+
+/// Samples a chunk.
+struct ChunkLaw<'a, 'b> {
+    sampler: &'a CategoricalSampler<'b>,
+    chunk: u64,
+    input: Input<'a>,
+    output: Output<'a>,
+}
+
+impl WithLaw for ChunkLaw<'_, '_> {
+    fn run<L: Law + DrawFirst>(self, law: &L) {
+        self.sampler.chunk(law, self.chunk, self.input, self.output);
+    }
+}
+
+/// Samples records that have a key each.
+struct FirstLaw<'a, F> {
+    reports: FirstReports<'a>,
+    input: Input<'a>,
+    anew: F,
+    output: Output<'a>,
+}
+
+impl<F: Fn(usize) -> u32> WithLaw for FirstLaw<'_, F> {
+    fn run<L: Law + DrawFirst>(self, law: &L) {
+        self.reports.write(law, self.input, self.anew, self.output);
     }
 }
 
@@ -230,18 +269,25 @@ impl Design {
         check_grid("grid", inputs, None, call.input)?;
         check_output(outputs, None, &call.output, &description.chunks(&call)?)?;
         let refused = |input: Input<'_>| first_outside(isa, input, inputs);
-        let draw = |key: &Key, input: Input<'_>, output: Output<'_>| {
-            let (letters, mut code) = (Letters { double: None, single: &[] }, [0]);
-            let sampler = CategoricalSampler { isa, key, grid: None, letters, bits };
-            self.sample(&sampler, 0, input, Output::U32(&mut code));
-            records::write(code[0], output);
+        let draw = |keys: &[Keys], input: Input<'_>, output: Output<'_>| {
+            let anew = |at: usize| {
+                let (letters, mut code) = (Letters { double: None, single: &[] }, [0]);
+                let key = &keys[at / Lanes::COUNT].key(at % Lanes::COUNT);
+                let sampler = CategoricalSampler { isa, key, grid: None, letters, bits };
+                self.sample(&sampler, 0, input.part(at..at + 1), Output::U32(&mut code));
+                code[0]
+            };
+            let reports = FirstReports { isa, keys, rows: inputs, bits };
+            self.with_law(FirstLaw { reports, input, anew, output });
             None
         };
-        description.randomize(call, refused, draw)?.map_err(|index| no_row(inputs, None, index))
+        description
+            .randomize_together(call, NANOSECONDS, refused, draw)?
+            .map_err(|index| no_row(inputs, None, index))
     }
 
     /// Absorbs the law.
-    fn absorb(&self, digest: &mut Digest) {
+    pub(super) fn absorb(&self, digest: &mut Digest) {
         let sizes = [self.inputs.into(), self.cells().into(), self.width().into(), self.high().numerator()];
         digest.text(b"design");
         digest.numbers(sizes.into_iter());
@@ -270,16 +316,6 @@ impl Categorical for Design {
     }
 
     fn sample(&self, sampler: &CategoricalSampler<'_>, chunk: u64, input: Input<'_>, output: Output<'_>) {
-        match &self.family {
-            Family::Translates(order) => {
-                self.sample_blocks(Translates { order }, sampler, chunk, input, output);
-            }
-            Family::Halves(halves) => self.sample_blocks(*halves, sampler, chunk, input, output),
-            Family::Progressions(divisors) => {
-                let window = NarrowWindow::new(self.cells(), self.width(), self.high(), None);
-                let law = ProgressionLaw::new(window, self.cells(), self.inputs, divisors);
-                sampler.chunk(&law, chunk, input, output);
-            }
-        }
+        self.with_law(ChunkLaw { sampler, chunk, input, output });
     }
 }

@@ -205,6 +205,8 @@ pub(super) fn absorb(grid: Option<&Grid>, digest: &mut Digest) {
 }
 
 #[cfg(test)]
+mod lane_tests;
+#[cfg(test)]
 mod record_tests;
 #[cfg(test)]
 mod tests;

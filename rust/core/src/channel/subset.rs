@@ -9,10 +9,10 @@ use crate::error::{Result, argument};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::categorical::first_outside;
-use crate::kernel::subset::SubsetSampler;
+use crate::kernel::subset::{SubsetRows, SubsetSampler};
 use crate::parallel::CHUNK;
 use crate::probability::Probability;
-use crate::random::{Digest, Key};
+use crate::random::{Digest, Key, Keys};
 
 /// The most elements: a draw takes 32 bits, and is seldom drawn anew.
 const MOST: u32 = 1 << 16;
@@ -105,7 +105,7 @@ impl Channel for Subset {
         let mut zeros = Vec::new();
         let (_, heard) = heard(self.is_mute(), None::<()>, input, &mut zeros);
         let sampler = SubsetSampler { isa, key, elements, size: self.size(), own: self.high() };
-        let work = NANOSECONDS * (self.size() as usize + (elements as usize).div_ceil(8));
+        let work = self.nanoseconds();
         let refused = |range| first_outside(isa, input.part(range), elements);
         let draw = |chunk, range, output: Output<'_>| sampler.chunk(chunk, heard.part(range), output);
         chunks.walk(output, work, refused, draw).map_err(|index| no_row(elements, None, index))
@@ -120,15 +120,16 @@ impl Keyed for Subset {
 }
 
 impl Subset {
+    /// Nanoseconds that a single thread takes for a subset, roughly.
+    fn nanoseconds(&self) -> usize {
+        NANOSECONDS * (self.size() as usize + (self.elements() as usize).div_ceil(8))
+    }
+
     /// Randomizes with keyed randomness that depends on those bits of the values that `heard` marks.
     pub(super) fn randomize_hearing(&self, heard: u64, isa: Isa, call: KeyedCall<'_, ()>) -> Result<()> {
         call.refuse_letters()?;
         let (elements, size, mute) = (self.elements(), self.size(), self.is_mute());
-        let law = |digest: &mut Digest| {
-            let numbers = [elements.into(), size.into(), self.high().numerator(), mute.into()];
-            digest.text(b"subset");
-            digest.numbers(numbers.into_iter());
-        };
+        let law = |digest: &mut Digest| self.absorb(digest);
         let bits = self.report_bits();
         let description = records::WholeRecordCall {
             isa,
@@ -144,11 +145,28 @@ impl Subset {
         check(call.input, &call.output)?;
         description.chunks(&call)?.check(&call.output)?;
         let refused = |input: Input<'_>| first_outside(isa, input, elements);
-        let draw = |key: &Key, input: Input<'_>, output: Output<'_>| {
-            SubsetSampler { isa, key, elements, size, own: self.high() }.chunk(0, input, output);
-            None
+        let own = self.high();
+        let result = if size <= SubsetRows::MOST {
+            let draw = |keys: &[Keys], input: Input<'_>, output: Output<'_>| {
+                SubsetRows { isa, elements, size, own }.chunk(keys, input, output);
+                None
+            };
+            description.randomize_together(call, self.nanoseconds(), refused, draw)
+        } else {
+            let draw = |key: &Key, input: Input<'_>, output: Output<'_>| {
+                SubsetSampler { isa, key, elements, size, own }.chunk(0, input, output);
+                None
+            };
+            description.randomize(call, refused, draw)
         };
-        description.randomize(call, refused, draw)?.map_err(|index| no_row(elements, None, index))
+        result?.map_err(|index| no_row(elements, None, index))
+    }
+
+    /// Absorbs the law.
+    pub(super) fn absorb(&self, digest: &mut Digest) {
+        let (elements, size, mute) = (self.elements().into(), self.size().into(), self.is_mute().into());
+        digest.text(b"subset");
+        digest.numbers([elements, size, self.high().numerator(), mute].into_iter());
     }
 }
 

@@ -10,10 +10,10 @@ use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::bits::Plan;
 use crate::kernel::categorical::first_outside;
-use crate::kernel::unary::UnarySampler;
+use crate::kernel::unary::{UnaryRows, UnarySampler};
 use crate::parallel::CHUNK;
 use crate::probability::{add_up, log_ratio, mul_up};
-use crate::random::{Digest, Key};
+use crate::random::{Digest, Key, Keys};
 
 /// Nanoseconds that a single thread takes for a byte of eight positions, roughly.
 const NANOSECONDS: usize = 2;
@@ -124,11 +124,7 @@ impl Unary {
     /// Randomizes with keyed randomness that depends on those bits of the values that `heard` marks.
     pub(super) fn randomize_hearing(&self, heard: u64, isa: Isa, call: KeyedCall<'_, ()>) -> Result<()> {
         call.refuse_letters()?;
-        let law = |digest: &mut Digest| {
-            let (p, q) = (self.bit.p.numerator(), self.bit.q.numerator());
-            digest.text(b"unary");
-            digest.numbers([self.categories as u128, p, q].into_iter());
-        };
+        let law = |digest: &mut Digest| self.absorb(digest);
         let (bits, rows) = (self.report_bits(), self.categories as u32);
         let description = records::WholeRecordCall {
             isa,
@@ -143,11 +139,27 @@ impl Unary {
         };
         self.check(call.input, &call.output, &description.chunks(&call)?)?;
         let refused = |input: Input<'_>| first_outside(isa, input, rows);
-        let draw = |key: &Key, input: Input<'_>, output: Output<'_>| {
-            let (categories, others, own) = (self.categories, &self.others, &self.own);
-            UnarySampler { isa, key, categories, others, own }.chunk(0, input, output);
-            None
+        let (categories, others, own) = (self.categories, &self.others, &self.own);
+        let result = if categories <= UnaryRows::MOST {
+            let draw = |keys: &[Keys], input: Input<'_>, output: Output<'_>| {
+                UnaryRows { isa, categories, others, own }.chunk(keys, input, output);
+                None
+            };
+            description.randomize_together(call, NANOSECONDS * categories.div_ceil(8), refused, draw)
+        } else {
+            let draw = |key: &Key, input: Input<'_>, output: Output<'_>| {
+                UnarySampler { isa, key, categories, others, own }.chunk(0, input, output);
+                None
+            };
+            description.randomize(call, refused, draw)
         };
-        description.randomize(call, refused, draw)?.map_err(|index| no_row(rows, None, index))
+        result?.map_err(|index| no_row(rows, None, index))
+    }
+
+    /// Absorbs the law.
+    pub(super) fn absorb(&self, digest: &mut Digest) {
+        let (p, q) = (self.bit.p.numerator(), self.bit.q.numerator());
+        digest.text(b"unary");
+        digest.numbers([self.categories as u128, p, q].into_iter());
     }
 }

@@ -9,15 +9,19 @@
 //! come up once too often) comes from the refinement stream, as often for any input, whether the report is near or not. No
 //! branch and no address depends on the input, and none on the choice but for a table that is read once in 2^32 draws.
 
-use num_bigint::BigUint;
-
 use super::categorical::load_rows;
-use super::subset::{SubsetDraws, insert};
+use super::subset::{DrawnWords, SubsetDraws, insert};
 use crate::codec::{Coordinate, Grid, GridRounding, Rows, squeeze_rows};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, compiled, vectorised};
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 use crate::vector::{Kernel, Vector};
+
+mod keyed;
+mod share;
+
+pub(crate) use keyed::CapRows;
+pub(crate) use share::Share;
 
 /// Records side by side.
 const LANES: usize = 16;
@@ -27,54 +31,6 @@ type Lane = [u32; LANES];
 
 /// Bytes of keystream that are computed at once: a whole number of rows.
 const ROOM: usize = 4 * GROUP;
-
-/// An exact rational from 0 to 1, that random bits are compared with.
-pub(crate) struct Share {
-    /// Its first 32 bits, and the 64 behind them; all ones for 1.
-    top: u32,
-    next: u64,
-    /// The rest behind those bits, over `whole`.
-    rest: BigUint,
-    whole: BigUint,
-    certain: bool,
-}
-
-impl Share {
-    /// `part / whole`.
-    pub(crate) fn new(part: &BigUint, whole: &BigUint) -> Share {
-        if part == whole {
-            let (rest, whole) = (BigUint::ZERO, whole.clone());
-            return Share { top: u32::MAX, next: u64::MAX, rest, whole, certain: true };
-        }
-        let (top, rest) = limb(part, whole, 32);
-        let (next, rest) = limb(&rest, whole, 64);
-        Share { top: top as u32, next, rest, whole: whole.clone(), certain: false }
-    }
-
-    /// The share of what is never asked.
-    pub(crate) fn never() -> Share {
-        Share::new(&BigUint::ZERO, &BigUint::from(1u32))
-    }
-
-    /// True where a draw, of which the first 32 bits were equal, is below.
-    #[inline(never)]
-    fn settle(&self, refine: &mut Refine<'_>) -> bool {
-        let (mut draw, mut bits, mut rest) = (refine.next(), self.next, self.rest.clone());
-        while draw == bits && rest != BigUint::ZERO {
-            (bits, rest) = limb(&rest, &self.whole, 64);
-            draw = refine.next();
-        }
-        draw < bits || self.certain
-    }
-}
-
-/// The next `bits` bits of `part / whole`, below 1, and what is left.
-fn limb(part: &BigUint, whole: &BigUint, bits: u32) -> (u64, BigUint) {
-    let scaled = part << bits;
-    let limb = &scaled / whole;
-    let rest = scaled - &limb * whole;
-    (limb.try_into().expect("the part is below the whole"), rest)
-}
 
 /// A uniform integer below a bound, from 32 bits (Lemire 2019).
 #[derive(Clone, Copy)]
@@ -214,6 +170,25 @@ struct Group {
     strings: Vec<u8>,
     /// How many of them a record has.
     room: usize,
+    /// Draws of one subset, a byte in front and one behind.
+    others: Vec<u8>,
+    /// Bits that are packed.
+    bits: Vec<u8>,
+}
+
+impl Group {
+    /// Room for the reports of a law.
+    fn new(law: &CapLaw) -> Group {
+        let strings = || law.columns.iter().map(Column::string);
+        let (room, most) = (strings().sum(), strings().max().unwrap_or(0));
+        let reports = vec![[0; LANES]; law.columns.len()];
+        Group { reports, strings: vec![0; room * LANES], room, others: vec![0; most + 1], bits: Vec::new() }
+    }
+}
+
+/// Rows of a keystream, a word for each lane.
+trait Rows16 {
+    fn next(&mut self) -> Lane;
 }
 
 impl CapSampler<'_> {
@@ -247,75 +222,83 @@ impl CapSampler<'_> {
 
     #[inline(always)]
     fn groups(&self, chunk: u64, records: usize, codes: &[u32], mut output: Output<'_>) {
-        let CapLaw { columns, shares, .. } = self.law;
-        let (values, windows) = (columns.len(), columns.len() - shares.len());
-        let room = columns.iter().map(Column::string).sum();
-        let (reports, strings) = (vec![[0; LANES]; values], vec![0; room * LANES]);
-        let mut group = Group { reports, strings, room };
-        let rows = 1 + columns.iter().map(|column| 2 - usize::from(column.string() > 0)).sum::<usize>();
-        let mut stream = Keystream::new(self, chunk, records.div_ceil(LANES) * rows);
+        let values = self.law.columns.len();
+        let mut group = Group::new(self.law);
+        let mut stream = Keystream::new(self, chunk, records.div_ceil(LANES) * self.law.rows());
         let mut refine = Refine::new(self.isa, self.key, nonce(Purpose::Refine, chunk));
         let mut draws = SubsetDraws::new(self.isa, self.key, chunk, [Purpose::Own, Purpose::OwnRefine]);
-        let most = columns.iter().map(Column::string).max().unwrap_or(0);
-        let (mut others, mut bits) = (vec![0; most + 1], Vec::new());
         for (start, codes) in (0..records).step_by(LANES).zip(codes.chunks_exact(LANES * values)) {
             let count = LANES.min(records - start);
-            let near = self.near(&stream.next(), &mut refine);
-            let mut needed = near.map(|near| near & self.law.hits);
-            for (at, (column, report)) in columns.iter().zip(&mut group.reports).enumerate() {
-                let first = stream.next();
-                let input = || across(codes, values, at, column.rows);
-                *report = match column.kind {
-                    Kind::Window { near: about, all } => {
-                        let about = about.draw(&first, &mut refine);
-                        let any = all.draw(&stream.next(), &mut refine);
-                        window(&near, &input(), &about, &any)
-                    }
-                    Kind::One { others } => {
-                        let hit = self.hit(at - windows, &first, &mut needed, &mut refine);
-                        let other = others.draw(&stream.next(), &mut refine);
-                        one(&hit, &input(), &other)
-                    }
-                    Kind::Several { .. } => self.hit(at - windows, &first, &mut needed, &mut refine),
-                };
+            self.law.draw(&mut group, codes, &mut stream, &mut refine);
+            if group.room > 0 {
+                for (lane, record) in codes.chunks_exact(values).take(count).enumerate() {
+                    self.law.string(self.isa, &mut group, lane, record, &mut draws);
+                }
             }
-            if room > 0 {
-                self.strings(&mut group, codes, count, &mut draws, &mut others);
-            }
-            self.emit(&group, start, count, &mut bits, &mut output);
+            self.law.emit((self.isa, self.letters), &mut group, start, count, &mut output);
+        }
+    }
+}
+
+impl CapLaw {
+    /// Rows of keystream that a group takes.
+    fn rows(&self) -> usize {
+        1 + self.columns.iter().map(|column| 2 - usize::from(column.string() > 0)).sum::<usize>()
+    }
+
+    /// Draws a group, but for its strings.
+    #[inline(always)]
+    fn draw(&self, group: &mut Group, codes: &[u32], stream: &mut impl Rows16, refine: &mut Refine<'_>) {
+        let (values, windows) = (self.columns.len(), self.columns.len() - self.shares.len());
+        let near = self.near(&stream.next(), refine);
+        let mut needed = near.map(|near| near & self.hits);
+        for (at, (column, report)) in self.columns.iter().zip(&mut group.reports).enumerate() {
+            let first = stream.next();
+            let input = || across(codes, values, at, column.rows);
+            *report = match column.kind {
+                Kind::Window { near: about, all } => {
+                    let about = about.draw(&first, refine);
+                    let any = all.draw(&stream.next(), refine);
+                    window(&near, &input(), &about, &any)
+                }
+                Kind::One { others } => {
+                    let hit = self.hit(at - windows, &first, &mut needed, refine);
+                    let other = others.draw(&stream.next(), refine);
+                    one(&hit, &input(), &other)
+                }
+                Kind::Several { .. } => self.hit(at - windows, &first, &mut needed, refine),
+            };
         }
     }
 
-    /// Draws the subsets of several elements of so many records.
+    /// Draws the subsets of several elements of one record of a group.
     #[inline(never)]
-    fn strings(
+    fn string<W: DrawnWords>(
         &self,
+        isa: Isa,
         group: &mut Group,
-        codes: &[u32],
-        count: usize,
-        draws: &mut SubsetDraws<'_>,
-        others: &mut [u8],
+        lane: usize,
+        record: &[u32],
+        draws: &mut SubsetDraws<'_, W>,
     ) {
-        let columns = &self.law.columns;
-        let strings = group.strings.chunks_exact_mut(group.room).zip(codes.chunks_exact(columns.len()));
-        for (lane, (mut string, record)) in strings.take(count).enumerate() {
-            for ((column, &own), reports) in columns.iter().zip(record).zip(&group.reports) {
-                let Kind::Several { size } = column.kind else { continue };
-                let (elements, own, is_in) = (column.codes, own.min(column.rows - 1), reports[lane] != 0);
-                let (bytes, rest) = string.split_at_mut(elements);
-                draws.others(column.rows - 1, size, is_in, &mut others[1..elements]);
-                // A byte in front and one behind.
-                let others = &others[..=elements];
-                vectorised(self.isa, || insert(others, own, is_in, bytes));
-                string = rest;
-            }
+        let Group { reports, strings, room, others, .. } = group;
+        let mut string = &mut strings[lane * *room..(lane + 1) * *room];
+        for ((column, &own), reports) in self.columns.iter().zip(record).zip(reports) {
+            let Kind::Several { size } = column.kind else { continue };
+            let (elements, own, is_in) = (column.codes, own.min(column.rows - 1), reports[lane] != 0);
+            let (bytes, rest) = string.split_at_mut(elements);
+            draws.others(column.rows - 1, size, is_in, &mut others[1..elements]);
+            // A byte in front and one behind.
+            let others = &others[..=elements];
+            vectorised(isa, || insert(others, own, is_in, bytes));
+            string = rest;
         }
     }
 
     /// All ones in the lanes whose report is from about the input.
     #[inline(always)]
     fn near(&self, draws: &Lane, refine: &mut Refine<'_>) -> Lane {
-        let own = &self.law.own;
+        let own = &self.own;
         let (mut near, mut open) = ([0; LANES], 0);
         for (near, &draw) in near.iter_mut().zip(draws) {
             *near = ones(draw < own.top);
@@ -332,10 +315,10 @@ impl CapSampler<'_> {
     /// All ones in the lanes in which subset `j` is a hit; as many fewer are `needed` from the next one on.
     #[inline(always)]
     fn hit(&self, j: usize, draws: &Lane, needed: &mut Lane, refine: &mut Refine<'_>) -> Lane {
-        let (shares, behind) = (&self.law.shares[j], self.law.shares.len() - j);
+        let (shares, behind) = (&self.shares[j], self.shares.len() - j);
         let mut tops = [shares[0].top; LANES];
         // Those that may be needed here.
-        let least = (self.law.hits as usize).saturating_sub(j).max(1);
+        let least = (self.hits as usize).saturating_sub(j).max(1);
         for (h, share) in shares.iter().enumerate().take(behind + 1).skip(least) {
             for (top, needed) in tops.iter_mut().zip(needed.iter()) {
                 *top ^= (*top ^ share.top) & ones(*needed == h as u32);
@@ -357,11 +340,18 @@ impl CapSampler<'_> {
         hit
     }
 
-    /// Writes the reports of `count` records, the first of them the `start`-th of the chunk.
+    /// Writes the reports of `count` records, the first of them the `start`-th of the chunk; letters are the decoded cells.
     #[inline(always)]
-    fn emit(&self, group: &Group, start: usize, count: usize, bits: &mut Vec<u8>, output: &mut Output<'_>) {
-        let columns = &self.law.columns;
-        let of_letters = || self.letters.expect("the channel refuses values without letters");
+    fn emit(
+        &self,
+        (isa, letters): (Isa, Option<&[f64]>),
+        group: &mut Group,
+        start: usize,
+        count: usize,
+        output: &mut Output<'_>,
+    ) {
+        let columns = &self.columns;
+        let of_letters = || letters.expect("the channel refuses values without letters");
         let length = columns.iter().map(|column| column.bits as usize).sum::<usize>();
         match output {
             Output::U8(out) => codes(columns, group, start, count, out, |code| code as u8),
@@ -382,10 +372,12 @@ impl CapSampler<'_> {
                 if group.room == 0 {
                     return pack(columns, group, count, out);
                 }
+                let mut bits = std::mem::take(&mut group.bits);
                 bits.resize(count * length, 0);
-                spell(columns, group, bits);
+                spell(columns, group, &mut bits);
                 let whole = Rows { first: 0, stride: 0, rows: 1, length: bits.len() };
-                squeeze_rows(self.isa, bits, whole, out);
+                squeeze_rows(isa, &bits, whole, out);
+                group.bits = bits;
             }
         }
     }
@@ -529,16 +521,6 @@ impl<'a> Keystream<'a> {
         Keystream { isa, key, nonce, group: 0, left, buffer: [0; ROOM], used: ROOM }
     }
 
-    #[inline(always)]
-    fn next(&mut self) -> Lane {
-        if self.used == ROOM {
-            self.refill();
-        }
-        let words = self.buffer[self.used..].as_chunks::<4>().0;
-        self.used += size_of::<Lane>();
-        std::array::from_fn(|lane| u32::from_le_bytes(words[lane]))
-    }
-
     #[inline(never)]
     fn refill(&mut self) {
         let now = self.left.min(ROOM);
@@ -549,41 +531,21 @@ impl<'a> Keystream<'a> {
     }
 }
 
+impl Rows16 for Keystream<'_> {
+    #[inline(always)]
+    fn next(&mut self) -> Lane {
+        if self.used == ROOM {
+            self.refill();
+        }
+        let words = self.buffer[self.used..].as_chunks::<4>().0;
+        self.used += size_of::<Lane>();
+        std::array::from_fn(|lane| u32::from_le_bytes(words[lane]))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn share(part: u32, whole: u32) -> Share {
-        Share::new(&BigUint::from(part), &BigUint::from(whole))
-    }
-
-    /// 1/3 is 0.0101… in binary: all limbs are alike, and what is equal for ever is decided by the first that is not.
-    #[test]
-    fn equal_bits_are_decided_by_those_behind_them() {
-        let key = Key::from_bytes([5; 32]);
-        let (third, limb) = (share(1, 3), 0x5555_5555_5555_5555);
-        assert_eq!((third.top, third.next), (0x5555_5555, limb));
-        for (words, below, untaken) in [
-            (vec![limb - 1, 9], true, 1),
-            (vec![limb + 1, 9], false, 1),
-            (vec![limb, limb, limb - 1, 9], true, 1),
-            (vec![limb, limb, limb + 1, 9], false, 1),
-        ] {
-            let mut refine = Refine::after(&words, &key);
-            assert_eq!((third.settle(&mut refine), refine.untaken()), (below, untaken), "{words:?}");
-        }
-        // A half ends: what is equal to it is not below it. Nothing is below 0, everything below 1.
-        for (share, top, word, below) in [
-            (share(1, 2), 1 << 31, 0, false),
-            (share(0, 7), 0, 0, false),
-            (share(7, 7), u32::MAX, u64::MAX, true),
-            (Share::never(), 0, 0, false),
-        ] {
-            let mut refine = Refine::after(&[word, 9], &key);
-            assert_eq!(share.top, top);
-            assert_eq!((share.settle(&mut refine), refine.untaken()), (below, 1));
-        }
-    }
 
     /// The least draws of each value, and those that come up once too often: those are drawn anew, and no others.
     #[test]

@@ -8,7 +8,7 @@ use crate::codec::{Rows, squeeze_rows};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, vectorised};
 use crate::probability::Probability;
-use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
+use crate::random::{GROUP, Key, Keys, Lanes, Purpose, Refine, fill, first_words, nonce};
 
 /// Inputs that are read at once.
 const BLOCK: usize = 256;
@@ -70,6 +70,69 @@ impl SubsetSampler<'_> {
     }
 }
 
+/// Everything that sampling records takes that have a key each, but the keys, the input and the output: sixteen records side
+/// by side, each the first of its key's stream.
+pub(crate) struct SubsetRows {
+    pub(crate) isa: Isa,
+    pub(crate) elements: u32,
+    /// At most [`SubsetRows::MOST`].
+    pub(crate) size: u32,
+    pub(crate) own: Probability,
+}
+
+impl SubsetRows {
+    /// The most elements of a subset: one group of keystream holds the draws of a record, two words of them for the coin.
+    pub(crate) const MOST: u32 = (GROUP / 4) as u32 - 2;
+
+    /// Randomizes records, sixteen to each of `keys`: `output` has room for just the reports of `input`.
+    pub(crate) fn chunk(&self, keys: &[Keys], input: Input<'_>, output: Output<'_>) {
+        let elements = self.elements as usize;
+        let mut inputs = vec![0u32; input.len()];
+        load_rows(self.isa, input, self.elements, &mut inputs);
+        let mut words = vec![[0; Lanes::COUNT]; self.size as usize + 2];
+        let mut others = vec![0; elements + 1];
+        match output {
+            Output::Bits(out) => {
+                let strings = out.chunks_mut(Lanes::COUNT * elements);
+                for ((keys, inputs), out) in keys.iter().zip(inputs.chunks(Lanes::COUNT)).zip(strings) {
+                    self.strings(keys, inputs, &mut words, &mut others, out);
+                }
+            }
+            Output::Packed(out) => {
+                // Sixteen strings are whole bytes.
+                let mut strings = vec![0; Lanes::COUNT * elements];
+                let out = out.chunks_mut(Lanes::COUNT / 8 * elements);
+                for ((keys, inputs), out) in keys.iter().zip(inputs.chunks(Lanes::COUNT)).zip(out) {
+                    let strings = &mut strings[..inputs.len() * elements];
+                    self.strings(keys, inputs, &mut words, &mut others, strings);
+                    let whole = Rows { first: 0, stride: 0, rows: 1, length: strings.len() };
+                    squeeze_rows(self.isa, strings, whole, out);
+                }
+            }
+            _ => unreachable!("the channel gives bits and packed bits"),
+        }
+    }
+
+    /// Writes the subsets of at most sixteen records.
+    fn strings(
+        &self,
+        keys: &Keys,
+        inputs: &[u32],
+        words: &mut [[u32; Lanes::COUNT]],
+        others: &mut [u8],
+        out: &mut [u8],
+    ) {
+        let elements = self.elements as usize;
+        first_words(self.isa, keys, nonce(Purpose::Main, 0), words);
+        for ((lane, &own), string) in inputs.iter().enumerate().zip(out.chunks_exact_mut(elements)) {
+            let mut draws = SubsetDraws::of_lane(self.isa, keys, lane, words, Purpose::Refine);
+            let is_in = draws.coin(self.own);
+            draws.others(self.elements - 1, self.size, is_in, &mut others[1..elements]);
+            vectorised(self.isa, || insert(others, own, is_in, string));
+        }
+    }
+}
+
 /// Puts one more position, the `own`-th, between the others; before and behind those is a byte.
 #[inline(always)]
 pub(super) fn insert(others: &[u8], own: u32, is_in: bool, string: &mut [u8]) {
@@ -80,24 +143,23 @@ pub(super) fn insert(others: &[u8], own: u32, is_in: bool, string: &mut [u8]) {
     }
 }
 
-/// The draws of a chunk, one behind the other.
-pub(super) struct SubsetDraws<'a> {
+/// Words of a keystream, one behind the other.
+pub(super) trait DrawnWords {
+    /// The next one.
+    fn next(&mut self) -> u32;
+}
+
+/// The words of a chunk's stream, which are computed where they are needed.
+pub(super) struct StreamWords<'a> {
     isa: Isa,
     key: &'a Key,
     nonce: u64,
     group: u64,
-    refine: Refine<'a>,
     keystream: [u8; AT_ONCE],
     used: usize,
 }
 
-impl<'a> SubsetDraws<'a> {
-    /// The draws of two streams: one of all that is drawn at first, and one of what is drawn anew.
-    pub(super) fn new(isa: Isa, key: &'a Key, chunk: u64, [main, refine]: [Purpose; 2]) -> SubsetDraws<'a> {
-        let (nonce, refine) = (nonce(main, chunk), Refine::new(isa, key, nonce(refine, chunk)));
-        SubsetDraws { isa, key, nonce, group: 0, refine, keystream: [0; AT_ONCE], used: AT_ONCE }
-    }
-
+impl DrawnWords for StreamWords<'_> {
     #[inline(always)]
     fn next(&mut self) -> u32 {
         if self.used == AT_ONCE {
@@ -107,12 +169,63 @@ impl<'a> SubsetDraws<'a> {
         self.used += 4;
         u32::from_le_bytes(word)
     }
+}
 
+impl StreamWords<'_> {
     #[inline(never)]
     fn refill(&mut self) {
         fill(self.isa, self.key, self.nonce, self.group, &mut self.keystream);
         self.group += (AT_ONCE / GROUP) as u64;
         self.used = 0;
+    }
+}
+
+/// The words of one record of sixteen, as many as it needs.
+pub(super) struct LaneWords<'w> {
+    words: std::slice::Iter<'w, [u32; Lanes::COUNT]>,
+    lane: usize,
+}
+
+impl DrawnWords for LaneWords<'_> {
+    #[inline(always)]
+    fn next(&mut self) -> u32 {
+        self.words.next().expect("a word for each draw")[self.lane]
+    }
+}
+
+/// The draws of a chunk, or of a record that has a key of its own, one behind the other.
+pub(super) struct SubsetDraws<'a, W = StreamWords<'a>> {
+    words: W,
+    refine: Refine<'a>,
+}
+
+impl<'a> SubsetDraws<'a> {
+    /// The draws of two streams: one of all that is drawn at first, and one of what is drawn anew.
+    pub(super) fn new(isa: Isa, key: &'a Key, chunk: u64, [main, refine]: [Purpose; 2]) -> SubsetDraws<'a> {
+        let (nonce, refine) = (nonce(main, chunk), Refine::new(isa, key, nonce(refine, chunk)));
+        let words = StreamWords { isa, key, nonce, group: 0, keystream: [0; AT_ONCE], used: AT_ONCE };
+        SubsetDraws { words, refine }
+    }
+}
+
+impl<'a, 'w> SubsetDraws<'a, LaneWords<'w>> {
+    /// The draws of one record of sixteen that have a key each, of the first words of their streams.
+    pub(super) fn of_lane(
+        isa: Isa,
+        keys: &'a Keys,
+        lane: usize,
+        words: &'w [[u32; Lanes::COUNT]],
+        refine: Purpose,
+    ) -> Self {
+        let refine = Refine::of_lane(isa, keys, lane, nonce(refine, 0), 0);
+        SubsetDraws { words: LaneWords { words: words.iter(), lane }, refine }
+    }
+}
+
+impl<W: DrawnWords> SubsetDraws<'_, W> {
+    #[inline(always)]
+    fn next(&mut self) -> u32 {
+        self.words.next()
     }
 
     /// True where 64 random bits are below a probability.

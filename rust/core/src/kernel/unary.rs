@@ -3,11 +3,11 @@
 //!
 //! The byte that holds the category's position is located by comparing, never by addressing, so no address depends on it.
 
-use super::bits::{CodeWord, Laws, Plan};
+use super::bits::{BitsTable, CodeWord, Laws, Plan};
 use super::categorical::load_rows;
 use crate::io::{Input, Output};
-use crate::isa::{Isa, compiled};
-use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
+use crate::isa::{Isa, compiled, ones};
+use crate::random::{GROUP, Key, Keys, Lanes, Purpose, Refine, Words, blocks_at, fill, first_words, nonce};
 use crate::vector::{Kernel, Vector};
 
 /// Positions' bytes, or records, that one group of keystream serves: two bytes each.
@@ -147,6 +147,15 @@ struct Packed<'a> {
     have: usize,
 }
 
+impl Packed<'_> {
+    /// Writes the last byte, where it is not whole.
+    fn end(self) {
+        if self.have > 0 {
+            self.out[self.at] = (self.held << (8 - self.have)) as u8;
+        }
+    }
+}
+
 impl Sink for Packed<'_> {
     #[inline(always)]
     fn whole(&mut self, bytes: &[u8]) {
@@ -247,11 +256,147 @@ impl UnarySampler<'_> {
             }
             Output::Packed(out) => {
                 let sink = Packed { out, at: 0, held: 0, have: 0 };
-                let Packed { out, at, held, have } =
-                    compiled(self.isa, UnaryRecords { sampler: self, chunk, input, sink });
-                if have > 0 {
-                    out[at] = (held << (8 - have)) as u8;
+                compiled(self.isa, UnaryRecords { sampler: self, chunk, input, sink }).end();
+            }
+            _ => unreachable!("the channel gives bits and packed bits"),
+        }
+    }
+}
+
+/// Everything that sampling records takes that have a key each, but the keys, the input and the output: sixteen records side
+/// by side, each the first of its key's stream.
+#[derive(Clone, Copy)]
+pub(crate) struct UnaryRows<'a> {
+    pub(crate) isa: Isa,
+    /// At most [`UnaryRows::MOST`].
+    pub(crate) categories: usize,
+    pub(crate) others: &'a Plan,
+    pub(crate) own: &'a Plan,
+}
+
+/// The draws of a record at most.
+type RowBytes = [u8; BLOCK];
+
+/// Which words, of two draws each, leave one open: a bit each.
+type Open = [u64; BLOCK / 2 / 64];
+
+/// The draws of sixteen records from one table, a byte each.
+struct RowDraws<'a> {
+    isa: Isa,
+    table: &'a BitsTable,
+    keys: &'a Keys,
+    refine: Purpose,
+}
+
+impl RowDraws<'_> {
+    /// Writes `count` draws of each record: the words of its stream hold two each.
+    #[inline(always)]
+    fn write(&self, count: usize, words: &[[u32; Lanes::COUNT]], out: &mut [RowBytes; Lanes::COUNT]) {
+        let mut open: Open = [0; BLOCK / 2 / 64];
+        for (number, words) in words.iter().enumerate() {
+            let mut outcomes = [[0; 2]; Lanes::COUNT];
+            open[number / 64] |= u64::from(self.table.draw_halves(words, &mut outcomes)) << (number % 64);
+            for (out, two) in out.iter_mut().zip(outcomes) {
+                out[2 * number..][..2].copy_from_slice(&two);
+            }
+        }
+        if open != [0; BLOCK / 2 / 64] {
+            self.settle(count, words, &open, out);
+        }
+    }
+
+    /// Draws again, in the order of each record, what the first bits of `open` words leave open.
+    #[inline(never)]
+    fn settle(
+        &self,
+        count: usize,
+        words: &[[u32; Lanes::COUNT]],
+        open: &Open,
+        out: &mut [RowBytes; Lanes::COUNT],
+    ) {
+        for (lane, out) in out.iter_mut().enumerate() {
+            let mut refine = Refine::of_lane(self.isa, self.keys, lane, nonce(self.refine, 0), 0);
+            let numbers =
+                (0..).step_by(64).zip(open).flat_map(|(from, &open)| ones(open).map(move |at| from + at));
+            for at in numbers.flat_map(|number| [2 * number, 2 * number + 1]).filter(|&at| at < count) {
+                let random = (words[at / 2][lane] >> (16 * (at % 2))) as u16;
+                if self.table.is_open(random) {
+                    out[at] = self.table.draw(random, &mut refine) as u8;
                 }
+            }
+        }
+    }
+}
+
+/// A chunk of such records, as a loop to be compiled for each instruction set.
+struct RowsKernel<'a, 'b, S> {
+    rows: UnaryRows<'a>,
+    keys: &'b [Keys],
+    categories: &'b [u32],
+    sink: S,
+}
+
+impl<S: Sink> Kernel for RowsKernel<'_, '_, S> {
+    type Answer = S;
+
+    #[allow(
+        clippy::needless_range_loop,
+        reason = "a plain loop is compiled for the instruction set around it"
+    )]
+    #[inline(always)]
+    fn run<V: Vector>(mut self, _: V) -> S {
+        let UnaryRows { isa, categories, others, own } = self.rows;
+        let (whole, rest) = (categories / 8, categories % 8);
+        let count = categories.div_ceil(8);
+        let mut words = vec![[0; Lanes::COUNT]; count.div_ceil(2)];
+        let mut of_own: Words = [[0; Lanes::COUNT]; 16];
+        let mut bytes = [[0; BLOCK]; Lanes::COUNT];
+        for (keys, categories) in self.keys.iter().zip(self.categories.chunks(Lanes::COUNT)) {
+            blocks_at(isa, keys, 0, nonce(Purpose::Own, 0), &mut of_own);
+            let draws = RowDraws { isa, table: &own.tables[0], keys, refine: Purpose::OwnRefine };
+            draws.write(1, &of_own[..1], &mut bytes);
+            // All bits or none.
+            let kept: [u8; Lanes::COUNT] = std::array::from_fn(|lane| bytes[lane][0].wrapping_neg());
+            first_words(isa, keys, nonce(Purpose::Main, 0), &mut words);
+            let draws = RowDraws { isa, table: &others.tables[0], keys, refine: Purpose::Refine };
+            draws.write(count, &words, &mut bytes);
+            for (lane, &category) in categories.iter().enumerate() {
+                let (own_byte, bit) = (category / 8, 0x80u8 >> (category % 8));
+                let bytes = &mut bytes[lane];
+                let steps = bytes.as_chunks_mut::<STEP>().0;
+                for step in 0..count.div_ceil(STEP) {
+                    let own_step = own_byte.wrapping_sub((STEP * step) as u32).min(0xff) as u8;
+                    for i in 0..STEP {
+                        let mask = bit & u8::from(i as u8 == own_step).wrapping_neg();
+                        steps[step][i] = steps[step][i] & !mask | mask & kept[lane];
+                    }
+                }
+                self.sink.whole(&bytes[..whole]);
+                if rest > 0 {
+                    self.sink.last(bytes[whole], rest);
+                }
+            }
+        }
+        self.sink
+    }
+}
+
+impl UnaryRows<'_> {
+    /// The most categories: one group of keystream holds the draws of a record.
+    pub(crate) const MOST: usize = 8 * BLOCK;
+
+    /// Randomizes records, sixteen to each of `keys`: `output` has room for just the reports of `input`.
+    pub(crate) fn chunk(&self, keys: &[Keys], input: Input<'_>, output: Output<'_>) {
+        let mut categories = vec![0u32; input.len()];
+        load_rows(self.isa, input, self.categories as u32, &mut categories);
+        let (rows, categories) = (*self, &categories[..]);
+        match output {
+            Output::Bits(out) => {
+                compiled(self.isa, RowsKernel { rows, keys, categories, sink: SpreadSink { out, at: 0 } });
+            }
+            Output::Packed(out) => {
+                let sink = Packed { out, at: 0, held: 0, have: 0 };
+                compiled(self.isa, RowsKernel { rows, keys, categories, sink }).end();
             }
             _ => unreachable!("the channel gives bits and packed bits"),
         }

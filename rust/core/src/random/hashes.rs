@@ -1,18 +1,26 @@
-//! Keyed BLAKE3 hashes of sixteen short messages side by side: the same bytes as one by one.
+//! Keyed BLAKE3 hashes of sixteen messages of one length side by side: the same bytes as one by one.
 //!
-//! A message of at most 64 bytes is one block, the first, the last and the root at once (the BLAKE3 paper, sections 2.1 to
-//! 2.3).
+//! A message of at most 1024 bytes is one chunk: a chain of blocks of 64 bytes, the last of which is the root (the BLAKE3
+//! paper, sections 2.1 to 2.4).
 
 use super::{BLOCKS, Key};
 use crate::isa::{Isa, compiled};
 use crate::vector::{Kernel, Vector};
 
-/// Words of eight bytes or of a digest at most, and of a hash; word by word, lane by lane.
+/// Words of a hash; word by word, lane by lane.
 pub(super) type Half = [[u32; BLOCKS]; 8];
 
+/// The most words of a message: those of a chunk.
+pub(super) const MOST_WORDS: usize = 256;
+
+/// Words of a block.
+const BLOCK: usize = 16;
+
 const IV: [u32; 4] = [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a];
-/// `CHUNK_START`, `CHUNK_END`, `ROOT` and `KEYED_HASH`.
-const FLAGS: u32 = 1 | 2 | 8 | 16;
+const CHUNK_START: u32 = 1;
+const CHUNK_END: u32 = 2;
+const ROOT: u32 = 8;
+const KEYED_HASH: u32 = 16;
 const ROUNDS: usize = 7;
 /// The order of the words of a message in a round, of those in the round before.
 const PERMUTATION: [usize; 16] = [2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8];
@@ -57,27 +65,28 @@ fn plus<V: Vector, const WORDS: usize>(sum: V, message: &[V; WORDS], word: usize
     message.get(word).map_or(sum, |&word| sum.plus_32(word))
 }
 
-/// Messages of `WORDS` words each, and room for their hashes.
-struct Messages<'a, const WORDS: usize> {
-    key: &'a Key,
-    messages: &'a Half,
-    out: &'a mut Half,
+/// A block of `WORDS` words of each message, zeros behind those, and the chaining values that it goes into.
+struct Compress<'a, const WORDS: usize> {
+    chaining: &'a mut Half,
+    block: &'a [[u32; BLOCKS]],
+    last: [u32; 4],
 }
 
-impl<const WORDS: usize> Kernel for Messages<'_, WORDS> {
+impl<const WORDS: usize> Kernel for Compress<'_, WORDS> {
     type Answer = ();
 
     #[inline(always)]
     fn run<V: Vector>(self, any: V) {
-        let last = [0, 0, 4 * WORDS as u32, FLAGS];
         for lane in (0..BLOCKS).step_by(V::LANES) {
-            let mut message = [any; WORDS];
-            for (word, lanes) in message.iter_mut().zip(self.messages) {
+            let mut message = [any.repeat_32(0); WORDS];
+            for (word, lanes) in message.iter_mut().zip(self.block) {
                 *word = any.load(&lanes[lane..]);
             }
             let mut v = [any; 16];
-            let start = self.key.0.iter().chain(&IV).chain(&last);
-            for (word, &start) in v.iter_mut().zip(start) {
+            for (word, start) in v.iter_mut().zip(&*self.chaining) {
+                *word = any.load(&start[lane..]);
+            }
+            for (word, &start) in v[8..].iter_mut().zip(IV.iter().chain(&self.last)) {
                 *word = any.repeat_32(start);
             }
             macro_rules! rounds {
@@ -87,45 +96,71 @@ impl<const WORDS: usize> Kernel for Messages<'_, WORDS> {
                 )* };
             }
             rounds!(0, 1, 2, 3, 4, 5, 6);
-            for (word, out) in self.out.iter_mut().enumerate() {
+            for (word, out) in self.chaining.iter_mut().enumerate() {
                 v[word].xor(v[word + 8]).store(&mut out[lane..]);
             }
         }
     }
 }
 
-/// The keyed hashes of sixteen messages of `WORDS` little-endian words each, at most eight.
-pub(super) fn hashes<const WORDS: usize>(isa: Isa, key: &Key, messages: &Half) -> Half {
-    if isa == Isa::Scalar {
-        return portable::<WORDS>(key, messages);
+/// The keyed hashes of sixteen messages of as many little-endian words each, 1 to [`MOST_WORDS`]: word by word, lane by lane.
+pub(super) fn hashes(isa: Isa, key: &Key, messages: &[[u32; BLOCKS]]) -> Half {
+    debug_assert!((1..=MOST_WORDS).contains(&messages.len()));
+    let mut chaining = key.0.map(|word| [word; BLOCKS]);
+    let blocks = messages.len().div_ceil(BLOCK);
+    for (number, block) in messages.chunks(BLOCK).enumerate() {
+        let start = if number == 0 { CHUNK_START } else { 0 };
+        let end = if number + 1 == blocks { CHUNK_END | ROOT } else { 0 };
+        let last = [0, 0, 4 * block.len() as u32, KEYED_HASH | start | end];
+        // Words behind the end of a block cost nothing.
+        match block.len() {
+            ..=2 => compress::<2>(isa, &mut chaining, block, last),
+            ..=5 => compress::<5>(isa, &mut chaining, block, last),
+            ..=8 => compress::<8>(isa, &mut chaining, block, last),
+            _ => compress::<16>(isa, &mut chaining, block, last),
+        }
     }
-    let mut out = [[0; BLOCKS]; 8];
-    compiled(isa, Messages::<WORDS> { key, messages, out: &mut out });
-    out
+    chaining
 }
 
-/// [`hashes`] without a vector unit of its own: the lanes go side by side through every round, as those of
+/// Takes a block of at most `WORDS` words of each message into its chaining value.
+#[inline]
+fn compress<const WORDS: usize>(isa: Isa, chaining: &mut Half, block: &[[u32; BLOCKS]], last: [u32; 4]) {
+    if isa == Isa::Scalar {
+        portable::<WORDS>(chaining, block, last);
+    } else {
+        compiled(isa, Compress::<WORDS> { chaining, block, last });
+    }
+}
+
+/// [`compress`] without a vector unit of its own: the lanes go side by side through every round, as those of
 /// [`chacha`](super::chacha) do.
-fn portable<const WORDS: usize>(key: &Key, messages: &Half) -> Half {
+fn portable<const WORDS: usize>(chaining: &mut Half, block: &[[u32; BLOCKS]], last: [u32; 4]) {
+    let mut message = [[0; BLOCKS]; WORDS];
+    message.iter_mut().zip(block).for_each(|(word, lanes)| *word = *lanes);
     let mut states = [[0; BLOCKS]; 16];
-    let last = [0, 0, 4 * WORDS as u32, FLAGS];
-    for (word, &start) in states.iter_mut().zip(key.0.iter().chain(&IV).chain(&last)) {
+    states[..8].copy_from_slice(chaining);
+    for (word, &start) in states[8..].iter_mut().zip(IV.iter().chain(&last)) {
         *word = [start; BLOCKS];
     }
-    portable_round::<0, WORDS>(&mut states, messages);
-    portable_round::<1, WORDS>(&mut states, messages);
-    portable_round::<2, WORDS>(&mut states, messages);
-    portable_round::<3, WORDS>(&mut states, messages);
-    portable_round::<4, WORDS>(&mut states, messages);
-    portable_round::<5, WORDS>(&mut states, messages);
-    portable_round::<6, WORDS>(&mut states, messages);
-    std::array::from_fn(|word| std::array::from_fn(|lane| states[word][lane] ^ states[word + 8][lane]))
+    portable_round::<0, WORDS>(&mut states, &message);
+    portable_round::<1, WORDS>(&mut states, &message);
+    portable_round::<2, WORDS>(&mut states, &message);
+    portable_round::<3, WORDS>(&mut states, &message);
+    portable_round::<4, WORDS>(&mut states, &message);
+    portable_round::<5, WORDS>(&mut states, &message);
+    portable_round::<6, WORDS>(&mut states, &message);
+    *chaining =
+        std::array::from_fn(|word| std::array::from_fn(|lane| states[word][lane] ^ states[word + 8][lane]));
 }
 
 /// One round of every lane. The number of the round is known, so that words behind the end of a message cost nothing.
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "a lane is a column: its words are in sixteen rows")]
-fn portable_round<const ROUND: usize, const WORDS: usize>(states: &mut [[u32; BLOCKS]; 16], messages: &Half) {
+fn portable_round<const ROUND: usize, const WORDS: usize>(
+    states: &mut [[u32; BLOCKS]; 16],
+    messages: &[[u32; BLOCKS]; WORDS],
+) {
     for lane in 0..BLOCKS {
         let mut v: [u32; 16] = std::array::from_fn(|word| states[word][lane]);
         let message: [u32; WORDS] = std::array::from_fn(|word| messages[word][lane]);
@@ -158,28 +193,28 @@ fn portable_round<const ROUND: usize, const WORDS: usize>(states: &mut [[u32; BL
 mod tests {
     use super::*;
 
+    /// One block and several, whole and begun.
     #[test]
     fn each_lane_is_the_published_function() {
-        check::<2>();
-        check::<8>();
-    }
-
-    fn check<const WORDS: usize>() {
         let key = Key::from_bytes(std::array::from_fn(|i| (i * 9) as u8));
-        let bytes = |lane: usize| -> Vec<u8> { (0..4 * WORDS).map(|i| (lane * 37 + i * 11) as u8).collect() };
-        let mut messages = [[0; BLOCKS]; 8];
-        for lane in 0..BLOCKS {
-            for (word, part) in messages.iter_mut().zip(bytes(lane).as_chunks::<4>().0) {
-                word[lane] = u32::from_le_bytes(*part);
+        for words in [1, 2, 3, 5, 8, 9, 11, 15, 16, 17, 32, 35, 255, MOST_WORDS] {
+            let bytes = |lane: usize| -> Vec<u8> {
+                (0..4 * words).map(|i| (lane * 37 + i * 11 + i / 256) as u8).collect()
+            };
+            let mut messages = vec![[0; BLOCKS]; words];
+            for lane in 0..BLOCKS {
+                for (word, part) in messages.iter_mut().zip(bytes(lane).as_chunks::<4>().0) {
+                    word[lane] = u32::from_le_bytes(*part);
+                }
             }
-        }
-        for &isa in Isa::available() {
-            let result = hashes::<WORDS>(isa, &key, &messages);
-            (0..BLOCKS).for_each(|lane| {
-                let expected = blake3::keyed_hash(&key.to_bytes(), &bytes(lane));
-                let own = Key(std::array::from_fn(|word| result[word][lane]));
-                assert_eq!(own.to_bytes(), *expected.as_bytes(), "{isa}, {WORDS} words, lane {lane}");
-            });
+            for &isa in Isa::available() {
+                let result = hashes(isa, &key, &messages);
+                for lane in 0..BLOCKS {
+                    let expected = blake3::keyed_hash(&key.to_bytes(), &bytes(lane));
+                    let own = Key(std::array::from_fn(|word| result[word][lane]));
+                    assert_eq!(own.to_bytes(), *expected.as_bytes(), "{isa}, {words} words, lane {lane}");
+                }
+            }
         }
     }
 }

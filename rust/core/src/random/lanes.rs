@@ -22,6 +22,22 @@ impl Keys {
         Keys([[0; BLOCKS]; 8])
     }
 
+    /// Sets the key of a lane.
+    pub(super) fn set(&mut self, lane: usize, key: &Key) {
+        for (word, &part) in self.0.iter_mut().zip(&key.0) {
+            word[lane] = part;
+        }
+    }
+
+    /// Writes the bytes of the first keys.
+    pub(crate) fn write(&self, out: &mut [[u8; 32]]) {
+        for (lane, out) in out.iter_mut().enumerate() {
+            for (bytes, word) in out.as_chunks_mut::<4>().0.iter_mut().zip(&self.0) {
+                *bytes = word[lane].to_le_bytes();
+            }
+        }
+    }
+
     /// The key of a lane.
     pub(crate) fn key(&self, lane: usize) -> Key {
         Key(self.0.map(|word| word[lane]))
@@ -69,6 +85,14 @@ impl Lanes {
         }
     }
 
+    /// Sets where the blocks of all lanes are.
+    #[inline(always)]
+    fn set_place(&mut self, counter: u64, nonce: u64) {
+        for (words, position) in self.0[12..].as_chunks_mut::<2>().0.iter_mut().zip([counter, nonce]) {
+            *words = [[position as u32; BLOCKS], [(position >> 32) as u32; BLOCKS]];
+        }
+    }
+
     /// Writes the blocks.
     #[inline]
     pub(crate) fn blocks(&self, isa: Isa, out: &mut Words) {
@@ -76,10 +100,34 @@ impl Lanes {
     }
 }
 
+/// A block of the streams of sixteen keys.
+pub(crate) fn blocks_at(isa: Isa, keys: &Keys, counter: u64, nonce: u64, out: &mut Words) {
+    let mut lanes = Lanes::new();
+    lanes.set_keys(keys);
+    lanes.set_place(counter, nonce);
+    lanes.blocks(isa, out);
+}
+
+/// The first words of the streams of sixteen keys, in canonical order: the first words of sixteen blocks come first.
+pub(crate) fn first_words(isa: Isa, keys: &Keys, nonce: u64, out: &mut [[u32; BLOCKS]]) {
+    let mut lanes = Lanes::new();
+    lanes.set_keys(keys);
+    let mut block = [[0; BLOCKS]; 16];
+    for (group, out) in (0..).step_by(BLOCKS).zip(out.chunks_mut(BLOCKS * 16)) {
+        for number in 0..BLOCKS.min(out.len()) {
+            lanes.set_place(group + number as u64, nonce);
+            lanes.blocks(isa, &mut block);
+            for (word, out) in block.iter().zip(out[number..].iter_mut().step_by(BLOCKS)) {
+                *out = *word;
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::block;
+    use crate::random::{block, keystream_on};
 
     #[test]
     fn every_lane_is_the_block_of_its_own_key_counter_and_nonce() {
@@ -92,7 +140,11 @@ mod tests {
                 words[lane] = word;
             }
         }
-        assert!((0..Lanes::COUNT).all(|lane| keys.key(lane) == key(lane)));
+        let mut bytes = [[0; 32]; Lanes::COUNT];
+        keys.write(&mut bytes);
+        assert!(
+            (0..Lanes::COUNT).all(|lane| keys.key(lane) == key(lane) && bytes[lane] == key(lane).to_bytes())
+        );
         lanes.set_keys(&keys);
         lanes.set_places(&std::array::from_fn(counter), &std::array::from_fn(nonce));
         for &isa in Isa::available() {
@@ -114,6 +166,34 @@ mod tests {
         lanes.set_key(2, &keys, 5);
         assert_eq!(lanes.0[4..12].iter().map(|word| word[2]).collect::<Vec<_>>(), keys.key(5).0);
         assert!(lanes.0[4..12].iter().all(|word| word[5] == 0));
+    }
+
+    #[test]
+    fn first_words_are_those_of_each_key() {
+        let mut keys = Keys::none();
+        let key = |lane: usize| Key::from_bytes(std::array::from_fn(|i| (i * 5 + lane * 23) as u8));
+        (0..Lanes::COUNT).for_each(|lane| keys.set(lane, &key(lane)));
+        for &isa in Isa::available() {
+            for count in [1, 2, 15, 16, 17, 33, 256, 257, 300] {
+                let mut words = vec![[0; BLOCKS]; count];
+                first_words(isa, &keys, 3 << 56, &mut words);
+                for lane in 0..Lanes::COUNT {
+                    let mut expected = vec![0; 4 * count];
+                    keystream_on::<ROUNDS>(isa, &key(lane), 3 << 56, 0, &mut expected);
+                    for (word, expected) in words.iter().zip(expected.as_chunks::<4>().0) {
+                        assert_eq!(word[lane], u32::from_le_bytes(*expected), "{isa}, {count}, lane {lane}");
+                    }
+                }
+            }
+            let mut out = [[0; BLOCKS]; 16];
+            blocks_at(isa, &keys, 4, 7, &mut out);
+            let expected = block::<ROUNDS>(&key(5), 4, 7);
+            assert!(
+                out.iter()
+                    .zip(expected.as_chunks::<4>().0)
+                    .all(|(word, bytes)| word[5].to_le_bytes() == *bytes)
+            );
+        }
     }
 
     #[test]

@@ -49,10 +49,10 @@ mod names;
 mod record;
 mod refine;
 
-pub(crate) use lanes::{Keys, Lanes, Words, counter};
+pub(crate) use lanes::{Keys, Lanes, Words, blocks_at, counter, first_words};
 pub use names::text_digests;
 pub use record::Ids;
-pub(crate) use record::{Digest, RecordKeys};
+pub(crate) use record::{Digest, RecordKeys, WholeRecords};
 pub(crate) use refine::Refine;
 
 /// Rounds of the keystream that reports are drawn from.

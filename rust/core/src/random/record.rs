@@ -2,10 +2,13 @@
 
 use std::fmt;
 
-use super::hashes::hashes;
+use super::hashes::{MOST_WORDS, hashes};
 use super::lanes::Keys;
 use super::{BLOCKS, Key};
 use crate::kernel::Isa;
+
+/// Words of a digest.
+const DIGEST: usize = 8;
 
 /// The names of records, unique among those of one key.
 #[derive(Clone, Copy)]
@@ -99,8 +102,8 @@ impl<'a> RecordKeys<'a> {
         RecordKeys { key: *digest.0.finalize().as_bytes(), ids }
     }
 
-    /// The key of one record.
-    #[inline]
+    /// The key of one record: the oracle of what goes side by side.
+    #[cfg(test)]
     pub(crate) fn key(&self, record: usize) -> Key {
         // Messages of different lengths, so no number meets a digest.
         let hash = match self.ids {
@@ -112,42 +115,103 @@ impl<'a> RecordKeys<'a> {
 
     /// The keys of `count` records from `first` on, sixteen together; what room is left in the last ones has no meaning.
     pub(crate) fn keys(&self, isa: Isa, first: usize, count: usize, keys: &mut [Keys]) {
-        let own = Key::from_bytes(self.key);
+        let mut messages = [[0; BLOCKS]; DIGEST];
         for (start, keys) in (first..first + count).step_by(BLOCKS).zip(keys) {
-            let those = start..(start + BLOCKS).min(first + count);
-            let mut messages = [[0; BLOCKS]; 8];
-            keys.0 = match self.ids {
-                Ids::Numbers(ids) => {
-                    for (lane, &id) in ids[those].iter().enumerate() {
-                        (messages[0][lane], messages[1][lane]) = (id as u32, (id >> 32) as u32);
-                    }
-                    hashes::<2>(isa, &own, &messages)
-                }
-                Ids::Digests(ids) | Ids::Bound(ids) => {
-                    for (lane, id) in ids[those].iter().enumerate() {
-                        for (word, part) in messages.iter_mut().zip(id.as_chunks::<4>().0) {
-                            word[lane] = u32::from_le_bytes(*part);
-                        }
-                    }
-                    hashes::<8>(isa, &own, &messages)
-                }
-            };
+            let records = start..(start + BLOCKS).min(first + count);
+            let words = self.name(records, &mut messages);
+            keys.0 = hashes(isa, &Key::from_bytes(self.key), &messages[..words]);
         }
     }
 
-    /// The key of a record's column and all values in it, by way of `message`.
+    /// Writes the ids of at most sixteen records, and says how many words one has.
+    fn name(&self, records: impl Iterator<Item = usize>, messages: &mut [[u32; BLOCKS]]) -> usize {
+        match self.ids {
+            Ids::Numbers(ids) => {
+                for (lane, record) in records.enumerate() {
+                    let id = ids[record];
+                    (messages[0][lane], messages[1][lane]) = (id as u32, (id >> 32) as u32);
+                }
+                2
+            }
+            Ids::Digests(ids) | Ids::Bound(ids) => {
+                for (lane, record) in records.enumerate() {
+                    for (word, part) in messages.iter_mut().zip(ids[record].as_chunks::<4>().0) {
+                        word[lane] = u32::from_le_bytes(*part);
+                    }
+                }
+                DIGEST
+            }
+        }
+    }
+
+    /// The keys of whole records, each of an id, a column and all values in it, sixteen together; what room is left in the
+    /// last ones has no meaning.
     ///
     /// The values are as many for every record of a law, and so a number and a digest have messages of different lengths
     /// here, too.
-    pub(crate) fn key_with(&self, record: usize, column: u32, values: &[u64], message: &mut Vec<u8>) -> Key {
+    pub(crate) fn keys_with(&self, isa: Isa, records: &WholeRecords<'_>) -> Vec<Keys> {
+        let WholeRecords { count, width, values, .. } = *records;
+        let words = if matches!(self.ids, Ids::Numbers(_)) { 2 } else { DIGEST } + 1 + 2 * width;
+        let mut keys = vec![Keys::none(); count.div_ceil(BLOCKS)];
+        if words > MOST_WORDS {
+            let mut message = Vec::with_capacity(4 * words);
+            for at in 0..count {
+                keys[at / BLOCKS].set(at % BLOCKS, &self.key_with(records, at, &mut message));
+            }
+            return keys;
+        }
+        let mut messages = vec![[0; BLOCKS]; words];
+        for (start, keys) in (0..count).step_by(BLOCKS).zip(&mut keys) {
+            let lanes = BLOCKS.min(count - start);
+            let own = self.name((start..start + lanes).map(|at| records.column(at).0), &mut messages);
+            let (column, rest) = messages[own..].split_first_mut().expect("a column behind the id");
+            for (lane, at) in (start..start + lanes).enumerate() {
+                column[lane] = records.column(at).1;
+                let of_record = &values[at * width..(at + 1) * width];
+                for (words, &value) in rest.as_chunks_mut::<2>().0.iter_mut().zip(of_record) {
+                    (words[0][lane], words[1][lane]) = (value as u32, (value >> 32) as u32);
+                }
+            }
+            keys.0 = hashes(isa, &Key::from_bytes(self.key), &messages);
+        }
+        keys
+    }
+
+    /// The key of one of these records, by way of `message`.
+    fn key_with(&self, records: &WholeRecords<'_>, at: usize, message: &mut Vec<u8>) -> Key {
+        let (record, column) = records.column(at);
         message.clear();
         match self.ids {
             Ids::Numbers(ids) => message.extend(ids[record].to_le_bytes()),
             Ids::Digests(ids) | Ids::Bound(ids) => message.extend(ids[record]),
         }
         message.extend(column.to_le_bytes());
+        let values = &records.values[at * records.width..(at + 1) * records.width];
         message.extend(values.iter().flat_map(|value| value.to_le_bytes()));
         Key::from_bytes(*blake3::keyed_hash(&self.key, message).as_bytes())
+    }
+}
+
+/// Columns of records, each a whole record by itself, and their values.
+pub(crate) struct WholeRecords<'a> {
+    /// The first one, counted id by id, and how many there are.
+    pub(crate) first: usize,
+    pub(crate) count: usize,
+    /// The number of an id's first column, and how many it has.
+    pub(crate) column: u32,
+    pub(crate) columns: usize,
+    /// Values of a column, and those of all.
+    pub(crate) width: usize,
+    pub(crate) values: &'a [u64],
+}
+
+impl WholeRecords<'_> {
+    /// The index of the id of the `at`-th, and the number of the column.
+    #[inline(always)]
+    fn column(&self, at: usize) -> (usize, u32) {
+        let (at, columns) = (self.first + at, self.columns);
+        // Most have one column, and a division takes long.
+        if columns == 1 { (at, self.column) } else { (at / columns, self.column + (at % columns) as u32) }
     }
 }
 
@@ -203,24 +267,54 @@ mod tests {
         assert_ne!(digest([b"ab", b"c"]), digest([b"a", b"bc"]));
     }
 
+    /// Numbers and digests, one column and several, records of no values and of many.
+    #[test]
+    fn keys_of_whole_records_are_those_one_by_one() {
+        let numbers: Vec<u64> = (0..45).map(|i| i << 30 | 7).collect();
+        let digests: Vec<[u8; 32]> = (0..45).map(|i| std::array::from_fn(|j| i * 5 + j as u8)).collect();
+        for ids in [Ids::Numbers(&numbers), Ids::Digests(&digests), Ids::Bound(&digests)] {
+            let records = RecordKeys { key: [9; 32], ids };
+            for (first, count, columns) in [(0, 45, 1), (3, 16, 1), (7, 83, 2), (1, 33, 3), (4, 0, 1)] {
+                for width in [0, 1, 2, 7, 124, 130] {
+                    let values: Vec<u64> = (0..count * width).map(|i| (i as u64) << 29 | 5).collect();
+                    let whole = WholeRecords { first, count, column: 6, columns, width, values: &values };
+                    for &isa in Isa::available() {
+                        let keys = records.keys_with(isa, &whole);
+                        let mut message = Vec::new();
+                        for at in 0..count {
+                            let expected = records.key_with(&whole, at, &mut message);
+                            assert!(
+                                keys[at / BLOCKS].key(at % BLOCKS) == expected,
+                                "{isa}, {width} values, {at}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     #[test]
     fn values_and_columns_have_keys_of_their_own() {
         let records = RecordKeys { key: [9; 32], ids: Ids::Numbers(&[3, 4]) };
         let digests = RecordKeys { key: [9; 32], ids: Ids::Digests(&[[3; 32]]) };
-        let mut buffers = Vec::new();
+        let of = |records: &RecordKeys<'_>, first, column, values: &[u64]| {
+            let whole = WholeRecords { first, count: 1, column, columns: 1, width: values.len(), values };
+            records.keys_with(Isa::Scalar, &whole)[0].key(0)
+        };
         let keys = [
             records.key(0),
-            records.key_with(0, 0, &[], &mut buffers),
-            records.key_with(0, 0, &[1, 2], &mut buffers),
-            records.key_with(0, 0, &[2, 1], &mut buffers),
-            records.key_with(0, 1, &[1, 2], &mut buffers),
-            records.key_with(1, 0, &[1, 2], &mut buffers),
-            digests.key_with(0, 0, &[1, 2], &mut buffers),
+            of(&records, 0, 0, &[]),
+            of(&records, 0, 0, &[1, 2]),
+            of(&records, 0, 0, &[2, 1]),
+            of(&records, 0, 1, &[1, 2]),
+            of(&records, 1, 0, &[1, 2]),
+            of(&digests, 0, 0, &[1, 2]),
         ];
         for (i, key) in keys.iter().enumerate() {
             assert!(!keys[..i].contains(key), "{i}");
         }
-        assert!(records.key_with(0, 0, &[1, 2], &mut buffers) == keys[2]);
+        assert!(of(&records, 0, 0, &[1, 2]) == keys[2]);
     }
 
     #[test]

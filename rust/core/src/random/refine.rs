@@ -64,6 +64,11 @@ impl<'a> Refine<'a> {
         self.left
     }
 
+    /// True where a word of a stream from its start was taken.
+    pub(crate) fn was_asked(&self) -> bool {
+        self.group > 0
+    }
+
     /// The next 64 bits.
     #[inline]
     pub(crate) fn next(&mut self) -> u64 {
@@ -156,7 +161,9 @@ mod tests {
         let key = Key::from_bytes([9; 32]);
         let mut refine = stream(&key);
         assert_eq!((refine.group, refine.left), (0, 0));
+        assert!(!refine.was_asked());
         refine.next();
+        assert!(refine.was_asked());
         assert_eq!((refine.group, refine.left), (1, WORDS - 1));
     }
 

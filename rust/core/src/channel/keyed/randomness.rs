@@ -7,13 +7,19 @@ use crate::error::{Error, Result, argument, zeros};
 use crate::io::Input;
 use crate::isa::Isa;
 use crate::parallel::{Parts, for_chunks};
-use crate::random::{Digest, GROUP, Ids, Key, RecordKeys, fill};
+use crate::random::{Digest, GROUP, Ids, Key, Keys, Lanes, RecordKeys, WholeRecords, fill, first_words};
 
 /// Records that one thread takes at a time.
 const CHUNK: usize = 256;
 
+/// Values of as many records as are read at once, where these are short.
+const VALUES: usize = 8192;
+
 /// Nanoseconds that a single thread takes for a record, roughly.
-const NANOSECONDS: usize = 300;
+const NANOSECONDS: usize = 50;
+
+/// Words of a record up to which sixteen records are drawn together: as many as a group has.
+const TOGETHER: usize = GROUP / 4;
 
 /// The random bits of a keyed call: a function of a key, of what they are for, and of the records.
 #[derive(Clone, Copy)]
@@ -83,19 +89,25 @@ impl<'a> KeyedRandomness<'a> {
     /// Numbers count as in a [`KeyedCall`](super::KeyedCall).
     ///
     /// # Errors
-    /// Ids that do not fit the values; [`Error::Memory`].
+    /// Ids that do not fit the values; [`Error::Memory`], or [`Error::Isa`] as [`Isa::current`].
     pub fn bound(&self, input: Input<'_>, threads: Option<usize>) -> Result<Vec<[u8; 32]>> {
         let columns = self.columns(input.len())?;
         let mut digest = self.digest();
         digest.text(b"bound");
         let records = RecordKeys::new(&digest, self.ids);
         let mut result = zeros(self.ids.len())?;
+        let isa = Isa::current()?;
         self.for_records(&mut result, 1, NANOSECONDS + columns, threads, |range, result| {
             let width = input.len() / self.ids.len();
-            let (mut values, mut message) = (vec![0; width], Vec::new());
-            for (result, record) in result.iter_mut().zip(range) {
-                canonical(input.part(record * width..(record + 1) * width), &mut values);
-                *result = records.key_with(record, self.column, &values, &mut message).to_bytes();
+            let most = (VALUES / width.max(1)).clamp(1, CHUNK);
+            for (first, result) in range.step_by(most).zip(result.chunks_mut(most)) {
+                let count = result.len();
+                let mut values = vec![0; count * width];
+                canonical(input.part(first * width..(first + count) * width), &mut values);
+                let whole =
+                    WholeRecords { first, count, column: self.column, columns: 1, width, values: &values };
+                let keys = records.keys_with(isa, &whole);
+                keys.iter().zip(result.chunks_mut(Lanes::COUNT)).for_each(|(keys, out)| keys.write(out));
             }
         });
         Ok(result)
@@ -113,10 +125,25 @@ impl<'a> KeyedRandomness<'a> {
         let records = RecordKeys::new(&digest, self.ids);
         let total = self.ids.len().checked_mul(count).ok_or(Error::Memory { bytes: usize::MAX })?;
         let mut result = zeros(total)?;
-        self.for_records(&mut result, count, NANOSECONDS + count, threads, |range, result| {
+        self.for_records(&mut result, count, NANOSECONDS + 20 * count, threads, |range, result| {
+            let mut keys = vec![Keys::none(); range.len().div_ceil(Lanes::COUNT)];
+            records.keys(isa, range.start, range.len(), &mut keys);
+            if 2 * count <= TOGETHER {
+                let mut words = vec![[0; Lanes::COUNT]; 2 * count];
+                for (keys, result) in keys.iter().zip(result.chunks_mut(Lanes::COUNT * count.max(1))) {
+                    first_words(isa, keys, stream, &mut words);
+                    for (lane, result) in result.chunks_mut(count.max(1)).enumerate() {
+                        for (drawn, halves) in result.iter_mut().zip(words.as_chunks::<2>().0) {
+                            *drawn = u64::from(halves[1][lane]) << 32 | u64::from(halves[0][lane]);
+                        }
+                    }
+                }
+                return;
+            }
             let mut bytes = vec![0; (8 * count).next_multiple_of(GROUP)];
-            for (result, record) in result.chunks_mut(count.max(1)).zip(range) {
-                fill(isa, &records.key(record), stream, 0, &mut bytes);
+            for (at, result) in result.chunks_mut(count).enumerate() {
+                let key = keys[at / Lanes::COUNT].key(at % Lanes::COUNT);
+                fill(isa, &key, stream, 0, &mut bytes);
                 let drawn = bytes.as_chunks::<8>().0;
                 result.iter_mut().zip(drawn).for_each(|(word, bytes)| *word = u64::from_le_bytes(*bytes));
             }

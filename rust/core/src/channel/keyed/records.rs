@@ -8,10 +8,16 @@ use crate::error::{Error, Result};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::parallel::CHUNK;
-use crate::random::{Digest, Key, RecordKeys};
+use crate::random::{Digest, Key, Keys, Lanes, RecordKeys, WholeRecords};
 
-/// Nanoseconds that a record takes beside its values, roughly: its key, and the groups of its keystream.
-const NANOSECONDS: usize = 600;
+/// Records of a chunk at most, a multiple of the lanes.
+const RECORDS: usize = 256;
+
+/// Nanoseconds that a record takes beside its values, roughly: its key, and its part of a keystream.
+const NANOSECONDS: usize = 100;
+
+/// Nanoseconds that it takes besides where it is drawn by itself: the groups of its keystream.
+const BY_ITSELF: usize = 300;
 
 /// The properties of a channel that a keyed call needs.
 pub(in crate::channel) struct WholeRecordCall<'a> {
@@ -45,14 +51,14 @@ impl WholeRecordCall<'_> {
             return Err(Error::Shape { name: "x", reason });
         }
         let records = call.input.len() / values;
-        // Whole bytes of packed reports, whatever their bits are.
-        let chunk = (CHUNK / values).clamp(8, 64) / 8 * 8 * words;
+        // Whole bytes of packed reports, whatever their bits are, and whole lanes where records are short.
+        let chunk = (CHUNK / values).clamp(8, RECORDS) / 8 * 8 * words;
         let (reports, threads) = (records * words, call.threads);
         Ok(Chunks { reports, bits, codes, values: values / words, chunk, first_chunk: 0, threads })
     }
 
-    /// Draws a checked call. `refused` says which of the values of whole records has no law; `draw` writes the report of one
-    /// record with its key, or says so, too.
+    /// Draws a checked call, record by record. `refused` says which of the values of whole records has no law; `draw` writes
+    /// the report of one record with its key, or says so, too.
     ///
     /// # Errors
     /// The first index of the batch with such a value; the output is zeros then.
@@ -62,6 +68,37 @@ impl WholeRecordCall<'_> {
         refused: impl Fn(Input<'_>) -> Option<usize> + Sync,
         draw: impl Fn(&Key, Input<'_>, Output<'_>) -> Option<usize> + Sync,
     ) -> Result<std::result::Result<(), usize>> {
+        self.randomize_together(call, BY_ITSELF, refused, |keys, input, mut output| {
+            let records = input.len() / self.values;
+            let packed = matches!(output, Output::Packed(_));
+            // A packed report may begin inside a byte: they are packed together.
+            let mut bits = vec![0; if packed { records * self.words * self.bits as usize } else { 0 }];
+            for at in 0..records {
+                let own = input.part(at * self.values..(at + 1) * self.values);
+                let key = keys[at / Lanes::COUNT].key(at % Lanes::COUNT);
+                if let Some(position) = draw(&key, own, self.report(at, &mut bits, &mut output)) {
+                    return Some(at * self.values + position);
+                }
+            }
+            if let Output::Packed(out) = output {
+                pack_into(self.isa, &bits, 1, out);
+            }
+            None
+        })
+    }
+
+    /// Draws a checked call, many records at a time: `draw` is given their keys, their values and room for just their
+    /// reports, which begin with a whole byte. Nanoseconds are what it takes for a record.
+    ///
+    /// # Errors
+    /// As [`randomize`](Self::randomize).
+    pub(in crate::channel) fn randomize_together<C>(
+        &self,
+        call: KeyedCall<'_, C>,
+        nanoseconds: usize,
+        refused: impl Fn(Input<'_>) -> Option<usize> + Sync,
+        draw: impl Fn(&[Keys], Input<'_>, Output<'_>) -> Option<usize> + Sync,
+    ) -> Result<std::result::Result<(), usize>> {
         let chunks = self.chunks(&call)?;
         let KeyedCall { input, output, randomness, .. } = call;
         let WholeRecordCall { values, words, .. } = *self;
@@ -70,7 +107,8 @@ impl WholeRecordCall<'_> {
         (self.law)(&mut digest);
         let (records, heard) =
             (RecordKeys::new(&digest, randomness.ids), self.heard & randomness.ids.heard());
-        Ok(chunks.walk_anyway(output, NANOSECONDS + values, |_, range, mut output| {
+        let width = if heard == 0 { 0 } else { values };
+        Ok(chunks.walk_anyway(output, NANOSECONDS + nanoseconds + values, |_, range, output| {
             let range = range.start / words..range.end / words;
             let input = input.part(range.start * values..range.end * values);
             let mut numbers = vec![0.0; if self.numbers { input.len() } else { 0 }];
@@ -82,25 +120,13 @@ impl WholeRecordCall<'_> {
             }
             let zeros = vec![0; if self.mute { input.len() } else { 0 }];
             let input = if self.mute { Input::U8(&zeros) } else { input };
-            let packed = matches!(output, Output::Packed(_));
-            // A packed report may begin inside a byte: they are packed together.
-            let mut bits = vec![0; if packed { range.len() * words * self.bits as usize } else { 0 }];
-            let (mut value, mut message) = (vec![0; if heard == 0 { 0 } else { values }], Vec::new());
-            for (at, record) in range.enumerate() {
-                let own = input.part(at * values..(at + 1) * values);
-                canonical(own, &mut value);
-                value.iter_mut().for_each(|value| *value &= heard);
-                // Checked to stay inside 32 bits.
-                let column = randomness.column + (record % columns) as u32;
-                let key = records.key_with(record / columns, column, &value, &mut message);
-                if let Some(position) = draw(&key, own, self.report(at, &mut bits, &mut output)) {
-                    return Some(at * values + position);
-                }
-            }
-            if let Output::Packed(out) = output {
-                pack_into(self.isa, &bits, 1, out);
-            }
-            None
+            let mut values = vec![0; range.len() * width];
+            canonical(input, &mut values);
+            values.iter_mut().for_each(|value| *value &= heard);
+            // Columns were checked to stay inside 32 bits.
+            let (first, count, column) = (range.start, range.len(), randomness.column);
+            let whole = WholeRecords { first, count, column, columns, width, values: &values };
+            draw(&records.keys_with(self.isa, &whole), input, output)
         }))
     }
 

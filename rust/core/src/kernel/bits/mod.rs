@@ -21,5 +21,5 @@ pub(crate) use lanes::CodeWord;
 pub(crate) use laws::{Laws, unrolled};
 #[cfg(target_arch = "aarch64")]
 pub(crate) use neon::marked;
-pub(crate) use plan::Plan;
+pub(crate) use plan::{BitsTable, Plan};
 pub(crate) use sampler::BitsSampler;

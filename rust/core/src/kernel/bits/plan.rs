@@ -71,6 +71,25 @@ impl BitsTable {
         (random ^ self.entry(random)) & !self.mask == 0
     }
 
+    /// [`draw`](Self::draw) of words of sixteen records, two draws each, where no record's are to be open. Says whether one is.
+    #[inline(always)]
+    pub(crate) fn draw_halves(&self, words: &[u32; 16], outcomes: &mut [[u8; 2]; 16]) -> bool {
+        let (mut random, mut entries) = ([0; 32], [0; 32]);
+        for lane in 0..16 {
+            (random[2 * lane], random[2 * lane + 1]) = (words[lane] as u16, (words[lane] >> 16) as u16);
+        }
+        for (entry, &random) in entries.iter_mut().zip(&random) {
+            *entry = self.entry(random);
+        }
+        let mut least = u16::MAX;
+        for lane in 0..32 {
+            // Where the bits above the column differ, the smaller of draw and entry is the outcome.
+            outcomes.as_flattened_mut()[lane] = (random[lane].min(entries[lane]) & self.mask) as u8;
+            least = least.min(random[lane] ^ entries[lane]);
+        }
+        least <= self.mask
+    }
+
     /// One draw: the oracle of every vectorised version.
     #[inline(always)]
     pub(crate) fn draw(&self, random: u16, refine: &mut Refine) -> u32 {

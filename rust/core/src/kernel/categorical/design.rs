@@ -106,7 +106,7 @@ impl<B: Blocks> Law for DesignLaw<WideWindow, B> {
 /// looking at the row, and reported.
 pub(crate) struct ProgressionLaw<'a> {
     /// Draws ranks of as many cells as the modulus.
-    window: NarrowWindow<'a>,
+    pub(super) window: NarrowWindow<'a>,
     modulus: Modulus,
     inputs: u32,
     /// Steps are 1 to this: the progressions of -a are those of a, shifted.
@@ -223,6 +223,18 @@ impl Law for ProgressionLaw<'_> {
 }
 
 impl ProgressionLaw<'_> {
+    /// The step less 1 of a draw; nothing where that would be biased.
+    pub(super) fn step(&self, draw: u32) -> Option<u32> {
+        let product = u64::from(draw) * u64::from(self.steps);
+        (product as u32 >= self.reject).then_some((product >> 32) as u32)
+    }
+
+    /// The report of a rank of a row, at a step less 1.
+    pub(super) fn place(&self, rank: u32, row: u32, step: u32) -> u32 {
+        let (modulus, divisor) = (self.modulus, self.divisors[step as usize].into());
+        step * modulus.modulus + modulus.cell(rank, row, step + 1, divisor)
+    }
+
     /// Draws anew, from the refinement stream and in order, the steps whose first draws would be biased.
     #[inline(never)]
     fn draw_anew(&self, draws: &[u8], steps: &mut [u32; LANES], refine: &mut Refine) {

@@ -3,15 +3,19 @@
 //! The laws are those of the other path, by their plain functions and the same integers; only where the bits come from is
 //! different. So a report does not depend on which samples are drawn beside it.
 
+use super::design::{Blocks, DesignLaw, ProgressionLaw};
 use super::emit::{Letters, emit};
 use super::law::BLOCK;
 use super::matrix::{Entry, MatrixLaw};
+use super::rows::load_on;
 use super::shift::ShiftLaw;
 use super::window::{NarrowWindow, WideWindow};
 use crate::codec::{Grid, canonical};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
-use crate::random::{Keys, Lanes, Purpose, RecordKeys, Refine, Words, counter};
+use crate::random::{
+    Keys, Lanes, Purpose, RecordKeys, Refine, Words, blocks_at, counter, first_words, nonce,
+};
 
 /// A report from the words of a sample.
 pub(crate) trait Draw: Sync {
@@ -161,5 +165,96 @@ impl KeyedSampler<'_> {
             let output = output.reports(start..start + count, self.bits as usize);
             emit(self.isa, &*reports, self.letters, self.bits, output);
         }
+    }
+}
+
+/// A report from the words of a record that has a key of its own: the first that its key's stream gives.
+pub(crate) trait DrawFirst: Sync {
+    /// Writes the words of sixteen records.
+    fn words(isa: Isa, keys: &Keys, words: &mut Words);
+
+    /// The report of a row; nothing where it is to be drawn by way of a chunk of its own.
+    fn report(&self, row: u32, words: [u32; 4], refine: &mut Refine) -> Option<u32>;
+}
+
+/// A chunk's chances come first, and then its positions: the words of a group are block by block, so the first sample's are
+/// the first two words of one block.
+fn narrow_words(words: [u32; 4]) -> [u32; 8] {
+    [words[0] & 0xffff | words[1] << 16, 0, 0, 0, 0, 0, 0, 0]
+}
+
+impl<B: Blocks> DrawFirst for DesignLaw<NarrowWindow<'_>, B> {
+    fn words(isa: Isa, keys: &Keys, words: &mut Words) {
+        blocks_at(isa, keys, 0, nonce(Purpose::Main, 0), words);
+    }
+
+    #[inline(always)]
+    fn report(&self, row: u32, words: [u32; 4], refine: &mut Refine) -> Option<u32> {
+        // The window of row 0 begins at cell 0, so its reports are ranks.
+        Some(self.blocks.place(self.window.report([0; 2], &narrow_words(words), refine), row))
+    }
+}
+
+impl<B: Blocks> DrawFirst for DesignLaw<WideWindow, B> {
+    /// Sixteen bytes side by side are the first words of four blocks.
+    fn words(isa: Isa, keys: &Keys, words: &mut Words) {
+        first_words(isa, keys, nonce(Purpose::Main, 0), &mut words[..4]);
+    }
+
+    #[inline(always)]
+    fn report(&self, row: u32, [a, b, c, d]: [u32; 4], refine: &mut Refine) -> Option<u32> {
+        Some(self.blocks.place(self.window.report([0; 2], &[a, b, c, d, 0, 0, 0, 0], refine), row))
+    }
+}
+
+impl DrawFirst for ProgressionLaw<'_> {
+    fn words(isa: Isa, keys: &Keys, words: &mut Words) {
+        blocks_at(isa, keys, 0, nonce(Purpose::Main, 0), words);
+    }
+
+    #[inline(always)]
+    fn report(&self, row: u32, words: [u32; 4], refine: &mut Refine) -> Option<u32> {
+        // In a chunk, a step that is drawn anew comes behind the ranks of a whole group.
+        let step = self.step(words[2])?;
+        Some(self.place(self.window.report([0; 2], &narrow_words(words), refine), row, step))
+    }
+}
+
+/// Samples records that have a key each, sixteen side by side.
+pub(crate) struct FirstReports<'a> {
+    pub(crate) isa: Isa,
+    /// Keys of sixteen records each.
+    pub(crate) keys: &'a [Keys],
+    /// How many rows there are.
+    pub(crate) rows: u32,
+    /// Bits of a packed report.
+    pub(crate) bits: u32,
+}
+
+impl FirstReports<'_> {
+    /// Writes a report for each input to an output of just these. `anew` draws that of a position by way of a chunk.
+    pub(crate) fn write<D: DrawFirst>(
+        &self,
+        law: &D,
+        input: Input<'_>,
+        anew: impl Fn(usize) -> u32,
+        output: Output<'_>,
+    ) {
+        let FirstReports { isa, keys, rows, bits } = *self;
+        let (mut inputs, mut reports) = (vec![0; input.len()], vec![0; input.len()]);
+        load_on(isa, input, rows, &mut inputs);
+        let mut words: Words = [[0; Lanes::COUNT]; 16];
+        let passes = inputs.chunks(Lanes::COUNT).zip(reports.chunks_mut(Lanes::COUNT));
+        for (number, (keys, (inputs, reports))) in keys.iter().zip(passes).enumerate() {
+            D::words(isa, keys, &mut words);
+            for (lane, (&row, report)) in inputs.iter().zip(reports).enumerate() {
+                let mut refine = Refine::of_lane(isa, keys, lane, nonce(Purpose::Refine, 0), 0);
+                let of_lane = std::array::from_fn(|w| words[w][lane]);
+                *report = law
+                    .report(row, of_lane, &mut refine)
+                    .unwrap_or_else(|| anew(Lanes::COUNT * number + lane));
+            }
+        }
+        emit(isa, &reports, Letters { double: None, single: &[] }, bits, output);
     }
 }
