@@ -310,8 +310,8 @@ class TableAnswer:
         by : sequence of str
             Keys that tell groups apart.
         base : object, optional
-            What the last of them is in the answers that are subtracted; by default as in the first answer. The
-            other keys are the same on both sides.
+            What the last of them is in the answers that are subtracted; by default as in the first answer.
+            The other keys are the same on both sides.
 
         Raises
         ------
@@ -326,7 +326,9 @@ class TableAnswer:
         base = last[0] if base is None else base
         if base not in last:
             raise PlanError(f"base: no group of {by[-1]!r} is that")
-        others = [[each[i].as_py() for name, each in self.keys.items() if name != by[-1]] for i in range(len(self))]
+        others = [
+            [each[i].as_py() for name, each in self.keys.items() if name != by[-1]] for i in range(len(self))
+        ]
         bases = {repr(others[i]): i for i in range(len(self)) if last[i] == base}
         pairs = [
             (i, bases[repr(others[i])])

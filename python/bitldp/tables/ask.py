@@ -133,9 +133,7 @@ class ReleasedTable:
         """
         return self._answer(self._questions(where, every).share(column, by))
 
-    def table(
-        self, *columns: str, where: Where | None = None, every: str | None = None
-    ) -> TableAnswer:
+    def table(self, *columns: str, where: Where | None = None, every: str | None = None) -> TableAnswer:
         """Return the shares of the cells of up to three released columns, and of kept ones.
 
         Parameters
@@ -245,7 +243,13 @@ class ReleasedTable:
         return self._answer(self._questions(where, every).histogram(column, bins, by))
 
     def cdf(
-        self, column: str, at: Iterable[float], by: Names = (), *, where: Where | None = None, every: str | None = None
+        self,
+        column: str,
+        at: Iterable[float],
+        by: Names = (),
+        *,
+        where: Where | None = None,
+        every: str | None = None,
     ) -> TableAnswer:
         """Return the share of records with at most each of some numbers, `at`.
 
@@ -254,7 +258,13 @@ class ReleasedTable:
         return self._answer(self._questions(where, every).cdf(column, at, by))
 
     def quantile(
-        self, column: str, q: float | Iterable[float], by: Names = (), *, where: Where | None = None, every: str | None = None
+        self,
+        column: str,
+        q: float | Iterable[float],
+        by: Names = (),
+        *,
+        where: Where | None = None,
+        every: str | None = None,
     ) -> TableAnswer:
         """Return the numbers below which shares `q` of the records are: .5 is the median.
 
@@ -282,9 +292,7 @@ class ReleasedTable:
         """
         return self._answer(self._questions(where, every).quantile(column, q, by))
 
-    def regress(
-        self, column: str, on: Names, *, where: Where | None = None
-    ) -> TableAnswer:
+    def regress(self, column: str, on: Names, *, where: Where | None = None) -> TableAnswer:
         """Return the coefficients of least squares of one column of numbers on others.
 
         Parameters
@@ -309,9 +317,7 @@ class ReleasedTable:
         """
         return self._answer(self._questions(where).regress(column, on))
 
-    def correlation(
-        self, one: str, other: str, *, where: Where | None = None
-    ) -> TableAnswer:
+    def correlation(self, one: str, other: str, *, where: Where | None = None) -> TableAnswer:
         """Return the correlation of two columns of numbers, whose squares the mechanisms must tell.
 
         Raises

@@ -174,7 +174,9 @@ class Counting:
     def _order(self) -> Iterator[Group]:
         """Yield the groups that have records, by their keys, of which what is missing is last."""
         some = [group for group, each in self._groups.items() if each.joint.n]
-        return iter(sorted(some, key=lambda group: [(key is None, 0 if key is None else key) for key in group]))
+        return iter(
+            sorted(some, key=lambda group: [(key is None, 0 if key is None else key) for key in group])
+        )
 
     def keys(self, cells: Sequence[tuple[str, Sequence[Any]]]) -> dict[str, pa.Array]:
         """Return what the rows of an answer are about: each cell of each group."""

@@ -95,12 +95,12 @@ class Condition(NamedTuple):
         try:
             wanted = pa.array([_plain_value(each) for each in known]).cast(found.type)
         except (pa.ArrowException, OverflowError):
-            raise PlanError(f"where: column {self.column!r} holds {found.type}, and the value is none") from None
+            raise PlanError(
+                f"where: column {self.column!r} holds {found.type}, and the value is none"
+            ) from None
         if self.relation in ("==", "!=", *_LISTED):
             inside = pc.is_in(found, value_set=wanted)
-            if len(known) < len(self.values):
-                inside = pc.or_(inside, pc.is_null(found))
-            elif self.relation in ("!=", "not in"):  # what is missing is in no comparison
+            if len(known) < len(self.values) or self.relation in ("!=", "not in"):  # no comparison tells
                 inside = pc.or_(inside, pc.is_null(found))
             return pc.invert(inside) if self.relation in ("!=", "not in") else inside
         return pc.fill_null(_COMPARED[self.relation][0](found, wanted[0]), fill_value=False)

@@ -1,4 +1,4 @@
-"""Least squares and correlations from unbiased second moments of released columns; logistic fits from cells."""
+"""Least squares, correlations and logistic fits, from unbiased moments of released columns."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ def _variables(
             own = questions.read(name, "category")
             reads.append(own)
             terms: list[Term] = [((len(reads) - 1, j),) for j in range(1, len(own.reading.labels))]
-            made += [Variable(name, text(own.reading.labels[j]), term, term) for j, term in enumerate(terms, 1)]
+            made += [
+                Variable(name, text(own.reading.labels[j]), term, term) for j, term in enumerate(terms, 1)
+            ]
             continue
         if questions.present(name) is not None:
             raise PlanError(
@@ -167,10 +169,8 @@ def correlated(questions: Asks, one: str, other: str, *, scaled: bool = True) ->
     """Return a correlation, or a covariance; see `ReleasedTable.correlation`."""
     variables, reads = _variables(questions, [one, other], [one, other])
     moments, matrix, which = yield from _second(questions, variables, reads)
-    weight, x, y = matrix[0]  # the share of the records that the question is about, and the two sums
-    a, b, both = (
-        (weight * matrix[i, j] - matrix[0, i] * matrix[0, j]) for i, j in ((1, 1), (2, 2), (1, 2))
-    )
+    weight = matrix[0, 0]  # the share of the records that the question is about
+    a, b, both = ((weight * matrix[i, j] - matrix[0, i] * matrix[0, j]) for i, j in ((1, 1), (2, 2), (1, 2)))
     slopes = np.zeros((3, len(moments.mean)))  # of a, b and both
     for row, (i, j) in zip(slopes, ((1, 1), (2, 2), (1, 2)), strict=True):
         row[which[i, j]] += weight
@@ -229,9 +229,14 @@ def logistic(questions: Asks, column: str, on: Sequence[str], category: str | No
         slopes = np.linalg.inv(information) @ np.concatenate([design.T, -design.T * chances], axis=1)
         covariance = slopes @ moments.covariance @ slopes.T / moments.n
     elif not np.isfinite(fitted).all():
-        note = "; ".join(filter(None, [note, "a category has all of them, or none: its log odds are infinite"]))
+        note = "; ".join(
+            filter(None, [note, "a category has all of them, or none: its log odds are infinite"])
+        )
     notes = [note or "; ".join(dict.fromkeys(filter(None, [each.reading.note for each in reads])))]
-    own = [(None, None), *((each.reading.column, label) for each in inputs for label in each.reading.labels[1:])]
+    own = [
+        (None, None),
+        *((each.reading.column, label) for each in inputs for label in each.reading.labels[1:]),
+    ]
     keys = {
         "term": pa.array([name or "intercept" for name, _ in own], pa.string()),
         "category": pa.array([None if name is None else text(label) for name, label in own], pa.string()),

@@ -1,4 +1,4 @@
-"""Counts of a question over parts of a released table: saved, resumed on another day, merged across machines."""
+"""Counts of a question over parts of a released table: saved, resumed on another day, merged."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class QuestionCounts:
     def __init__(self, plan: TablePlan, kind: str, *arguments: Any, **named: Any) -> None:
         self.plan = plan
         self._asked = {
-            "kind": checks.choice("kind", kind, _KINDS) or kind,
+            "kind": checks.choice("kind", kind, _KINDS),
             "arguments": [_plain(each) for each in arguments],
             "named": {name: _plain(each) for name, each in sorted(named.items())},
         }

@@ -51,6 +51,7 @@ _TOGETHER = 64  # categories of one column whose covariance is kept
 
 Names: TypeAlias = "str | Sequence[str]"
 
+
 class Questions:
     """Questions about the released tables of a plan, all of one filter.
 

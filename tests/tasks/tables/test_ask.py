@@ -194,7 +194,9 @@ def test_one_column_has_the_intervals_of_its_mechanism(asked: ReleasedTable, peo
     counted = plan().aggregate(["survey"]).update(rows).estimate().to_pylist()
     for column in ("city", "color", "hours", "wage"):
         mine = (asked.share if column in ("city", "color") else asked.mean)(column, by="survey")
-        theirs = [row for survey in "ab" for row in counted if (row["column"], row["survey"]) == (column, survey)]
+        theirs = [
+            row for survey in "ab" for row in counted if (row["column"], row["survey"]) == (column, survey)
+        ]
         for own, other in zip(mine.table.to_pylist(), theirs, strict=True):
             for name in ("estimate", "stderr", "low", "high"):
                 assert own[name] == pytest.approx(other[name])
