@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -34,12 +35,14 @@ from bitldp.privacy import number
 
 if TYPE_CHECKING:
     from bitldp.cli.perturb.table_files import InputSource
+    from bitldp.tables.question_counts import QuestionCounts
 
 
 __all__ = ["estimate"]
 
 _SHOWN = ("table", "csv", "json")
 _TOGETHER = ("bonferroni", "sidak")
+_PERIODS = ("day", "week", "month", "quarter", "year")
 _ROWS, _CELLS = 1 << 16, 1 << 21  # of a batch
 
 
@@ -70,7 +73,15 @@ def estimate(
     cdf: Annotated[str | None, _question("COLUMN", "Share of the records with at most --at.")] = None,
     ratio: Annotated[str | None, _question("A,B", "Mean of A over the mean of B.")] = None,
     correlation: Annotated[str | None, _question("A,B", "Correlation of two columns of numbers.")] = None,
+    covariance: Annotated[str | None, _question("A,B", "Covariance of two columns of numbers.")] = None,
+    difference: Annotated[
+        str | None, _question("COLUMN", "Means or shares of the groups of --by, less those of --base.")
+    ] = None,
+    histogram: Annotated[str | None, _question("COLUMN", "Shares between edges; see --bins.")] = None,
     regress: Annotated[str | None, _question("COLUMN", "Least squares of a column on those of --on.")] = None,
+    logistic: Annotated[
+        str | None, _question("COLUMN", "Logistic fit of --category on the categories of --on.")
+    ] = None,
     by: Annotated[
         str | None,
         typer.Option(
@@ -80,7 +91,42 @@ def estimate(
     ] = None,
     q: Annotated[str, typer.Option(metavar="Q,...", help="What quantiles are of.")] = "0.1,0.25,0.5,0.75,0.9",
     at: Annotated[str | None, typer.Option(metavar="X,...", help="Numbers, for --cdf.")] = None,
-    on: Annotated[str | None, typer.Option(metavar="A,B,...", help="Columns, for --regress.")] = None,
+    on: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="Columns, for --regress and --logistic.")
+    ] = None,
+    bins: Annotated[
+        str | None, typer.Option(metavar="K|X,...", help="For --histogram: how many (10), or their edges.")
+    ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option(metavar="VALUE", help="For --difference: the group that others are compared with."),
+    ] = None,
+    category: Annotated[
+        str | None, typer.Option(metavar="VALUE", help="For --logistic; the last one of its list by default.")
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CONDITION",
+            help="Of a question: records that it is about, as income=high,low or date>=2026-01-31, by kept "
+            "columns or released ones. Repeatable: all hold.",
+        ),
+    ] = None,
+    every: Annotated[
+        str | None,
+        typer.Option(
+            metavar="day|week|month|quarter|year",
+            autocompletion=one_of(*_PERIODS),
+            help="Of a question: put dates of --by together by periods.",
+        ),
+    ] = None,
+    counts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Of a question: add what this table counts to that file, and answer from all of it.",
+        ),
+    ] = None,
     simultaneous: Annotated[
         str | None,
         typer.Option(
@@ -119,7 +165,8 @@ def estimate(
     not those that the report is about is refused.
 
     A question asks one thing: --mean hours --by income, --table sex,income, --quantile age. Columns of --by
-    may be released ones: what is known of a category comes from the reports of all records, as a ratio.
+    and of --where may be released ones: what is known of a category comes from the reports of all records,
+    as a ratio.
 
     Example: bitldp estimate released.parquet --group-by survey
     """
@@ -134,11 +181,18 @@ def estimate(
             raise UsageError(f"--simultaneous {simultaneous}: must be one of {', '.join(_TOGETHER)}")
         asked = {
             "mean": mean, "total": total, "share": share, "table": table, "quantile": quantile, "cdf": cdf,
-            "ratio": ratio, "correlation": correlation, "regress": regress,
+            "ratio": ratio, "correlation": correlation, "covariance": covariance, "difference": difference,
+            "histogram": histogram, "regress": regress, "logistic": logistic,
         }  # fmt: skip
-        question = TableQuestion.of(asked, by, q, at, on)
-        if question is None and (simultaneous or project):
-            raise UsageError("--simultaneous and --project: go with a question, such as --mean COLUMN")
+        options = {
+            "by": by, "every": every, "q": q, "at": at, "on": on, "bins": bins, "base": base,
+            "category": category,
+        }  # fmt: skip
+        question = TableQuestion.of(asked, options, where or [])
+        if question is None and (simultaneous or project or where or counts is not None):
+            raise UsageError(
+                "--simultaneous, --project, --where and --counts: go with a question, such as --mean COLUMN"
+            )
         if question is not None and group_by:
             raise UsageError("--group-by: does not go with a question; --by takes kept columns, too")
         groups = tuple(name for text in group_by or [] for name in names(text, "--group-by"))
@@ -152,24 +206,29 @@ def estimate(
             beside = report or report_path(released)
             with nullcontext() if unchecked else _is_that_of(beside, file):
                 if question is not None:
-                    options = {"level": level, "simultaneous": simultaneous, "project": project}
-                    answer = _answer(file, beside, question, options)
+                    name = str(released) if unchecked else _stated(beside, "output_sha256")
+                    made = _counted(file, beside, question, counts, name)
                 else:
                     answers = _answers(file, beside, groups, level)
         if question is None:
             _show(answers, form, groups)
-        elif form == "table":
-            show(answer)
-        else:
-            _show(answer.table.to_pylist(), form, groups)
+            return
+        with question.refused():
+            answer = made.answer(level=level, simultaneous=simultaneous, project=project)
+        if counts is not None:
+            _write(counts, made.to_json())
+        show(answer) if form == "table" else _show(answer.table.to_pylist(), form, groups)
 
 
-def _answer(released: InputSource, report: Path, question: TableQuestion, options: dict[str, Any]) -> Any:
-    """Return the answer to a question, for which the file is read once."""
+def _counted(
+    released: InputSource, report: Path, question: TableQuestion, saved: Path | None, source: str
+) -> QuestionCounts:
+    """Return what a file counts for a question, with what was saved before; it is read once."""
     from bitldp.cli.perturb.table_files import open_reader
-    from bitldp.tables.ask import ReleasedTable
+    from bitldp.tables.question_counts import QuestionCounts
 
     plan = _plan(report)
+    counts = question.counts(plan)
 
     def batches(columns: Sequence[str]) -> Iterator[Any]:
         reader = open_reader(released)
@@ -181,7 +240,25 @@ def _answer(released: InputSource, report: Path, question: TableQuestion, option
                 )
         return reader.batches(list(columns), max(1, min(_ROWS, _CELLS // len(columns))))
 
-    return question.ask(ReleasedTable(plan, batches, **options))
+    with question.refused():
+        counts.update(batches, source=source)
+    if saved is None or not saved.exists():
+        return counts
+    try:
+        return counts.merge(QuestionCounts.from_json(saved.read_text(encoding="utf-8"), plan))
+    except PlanError as error:
+        raise CommandError(f"--counts {saved}: {error}") from None
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file all at once."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise CommandError(f"--counts {path}: cannot be written ({error.strerror})") from None
 
 
 def _answers(

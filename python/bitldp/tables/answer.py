@@ -323,9 +323,10 @@ class TableAnswer:
         if self.covariance is None:
             raise PlanError(f"{self.what}: the errors of these answers together are not known")
         last = self.keys[by[-1]].to_pylist()
-        base = last[0] if base is None else base
-        if base not in last:
+        alike = [each for each in last if base is None or each == base or _text(each) == str(base)]
+        if not alike:
             raise PlanError(f"base: no group of {by[-1]!r} is that")
+        base = alike[0]
         others = [
             [each[i].as_py() for name, each in self.keys.items() if name != by[-1]] for i in range(len(self))
         ]

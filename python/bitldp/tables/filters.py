@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -93,8 +93,9 @@ class Condition(NamedTuple):
         if pa.types.is_string(found.type) and any(isinstance(each, (int, float)) for each in known):
             found = _cast(found, pa.float64(), self.column, first_row)
         try:
-            wanted = pa.array([_plain_value(each) for each in known]).cast(found.type)
-        except (pa.ArrowException, OverflowError):
+            values = [text_of(each) for each in known] if pa.types.is_string(found.type) else known
+            wanted = pa.array(values).cast(found.type)
+        except (pa.ArrowException, OverflowError, TypeError):
             raise PlanError(
                 f"where: column {self.column!r} holds {found.type}, and the value is none"
             ) from None
@@ -134,6 +135,8 @@ def _condition(given: Any) -> Condition:
             raise PlanError(f"where: {relation!r} needs a list of values")
         made = tuple(value)
         return Condition(column, relation, tuple(_checked(each) for each in made))
+    if value is None and relation not in ("==", "!="):
+        raise PlanError(f"where: {relation!r} needs a value")
     return Condition(column, relation, _checked(value))
 
 
@@ -143,11 +146,6 @@ def _checked(value: Any) -> Any:
     if value is None or isinstance(value, (str, bool, int, float, date)):
         return value
     raise PlanError("where: a value is a text, a number, a truth value, a date or None")
-
-
-def _plain_value(value: Any) -> Any:
-    """Return a value that a cast reads: dates as text."""
-    return value.isoformat() if isinstance(value, (date, datetime)) else value
 
 
 def _number(column: str, value: Any) -> float:

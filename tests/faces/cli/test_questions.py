@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 from pathlib import Path
@@ -19,7 +20,7 @@ from support.command import invoke
 
 ROWS = 5_000
 PLAN = """
-keep = ["survey"]
+keep = ["survey", "date"]
 [[column]]
 mechanism = "Piecewise"
 parameters = { epsilon = 6.0, interval = [0, 80] }
@@ -53,6 +54,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "income": np.where(high, "high", "low"),
             "age": rng.choice(np.arange(20, 71, 10), ROWS),
             "survey": rng.choice(["a", "b"], ROWS),
+            "date": np.datetime64("2026-01-01") + rng.integers(0, 59, ROWS),
         }
     )
     pa.parquet.write_table(people, folder / "people.parquet")
@@ -76,6 +78,15 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (("--ratio", "hours,wage", "--by", "income"), ["income"], 2, 1.5),
         (("--correlation", "hours,wage"), [], 1, 0.73),
         (("--regress", "hours", "--on", "income,wage"), ["term", "category"], 3, 30.0),
+        (("--covariance", "hours,wage"), [], 1, 42.0),
+        (("--difference", "hours", "--by", "income", "--base", "high"), ["income"], 1, -20.0),
+        (("--histogram", "age", "--bins", "20,40,70"), ["from", "to"], 2, 1 / 3),
+        (("--histogram", "age", "--bins", "3", "--by", "survey"), ["survey", "from", "to"], 6, 1 / 3),
+        (("--logistic", "income", "--on", "age", "--category", "low"), ["term", "category"], 6, 0.85),
+        (("--mean", "hours", "--where", "income=high"), [], 1, 50.0),
+        (("--mean", "hours", "--where", "income=high", "--where", "age>=40"), [], 1, 50.0),
+        (("--mean", "hours", "--where", "survey = a,b", "--where", "date<2026-02-01"), [], 1, 36.0),
+        (("--mean", "hours", "--by", "date,income", "--every", "month"), ["date", "income"], 4, 30.0),
     ],
 )
 def test_each_question(
@@ -122,9 +133,44 @@ def test_answers_are_shown_as_a_table_and_as_csv(released: Path) -> None:
         (("--mean", "hours", "--simultaneous", "all"), "--simultaneous all: must be one of"),
         (("--quantile", "hours"), "a plan with GRR and interval="),
         (("--mean", "name"), "was not released"),
+        (("--where", "survey=a"), "go with a question"),
+        (("--every", "day"), "--every: goes with a question"),
+        (("--mean", "hours", "--where", "survey"), "--where survey: must be a column, one of = !="),
+        (("--mean", "hours", "--where", "age<30,40"), "< takes one value"),
+        (("--mean", "hours", "--where", "income=none"), "is none of column 'income'"),
+        (("--mean", "hours", "--bins", "3"), "--bins: goes with --histogram"),
+        (("--difference", "hours"), "--difference: goes with --by"),
+        (("--logistic", "income"), "--on: goes with --regress or --logistic"),
+        (("--mean", "hours", "--every", "hour", "--by", "date"), "every: must be one of 'day'"),
     ],
 )
 def test_what_does_not_fit_is_refused(released: Path, arguments: tuple[str, ...], said: str) -> None:
     refused = invoke("estimate", released, *arguments)
     assert refused.exit_code in (1, 2)
     assert said in " ".join(refused.output.split())
+
+
+def test_counts_are_kept_and_added_to(released: Path, tmp_path: Path) -> None:
+    """Two halves of a file, a day each: the answer is that of the whole."""
+    kept, rows = tmp_path / "hours.json", pyarrow.parquet.read_table(released)
+    report = json.loads(Path(f"{released}.privacy.json").read_text())
+    question = ("--mean", "hours", "--by", "income", "--format", "json")
+    for number, part in enumerate((rows.slice(0, 2_000), rows.slice(2_000))):
+        day = tmp_path / f"{number}.parquet"
+        pyarrow.parquet.write_table(part, day)
+        own = {**report, "output_sha256": hashlib.sha256(day.read_bytes()).hexdigest()}
+        Path(f"{day}.privacy.json").write_text(json.dumps(own))
+        said = invoke("estimate", day, *question, "--counts", kept)
+        assert said.exit_code == 0, said.output
+    assert json.loads(said.output) == json.loads(invoke("estimate", released, *question).output)
+    again = invoke("estimate", day, *question, "--counts", kept)
+    assert again.exit_code == 1
+    assert "counts what is counted here already" in again.output
+    other = invoke("estimate", released, "--mean", "wage", "--counts", kept)
+    assert "of another question" in other.output
+    kept.write_text("{}")
+    assert (
+        "is no bitldp.question document" in invoke("estimate", released, *question, "--counts", kept).output
+    )
+    assert [each.name for each in tmp_path.glob("*.part")] == []
+    assert "go with a question" in invoke("estimate", released, "--counts", kept).output
