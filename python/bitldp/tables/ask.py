@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from bitldp.base import checks
 from bitldp.base.errors import PlanError
@@ -15,6 +17,7 @@ from bitldp.tables.counting import Question
 from bitldp.tables.filters import Where
 from bitldp.tables.frames import rows_of
 from bitldp.tables.plan import TablePlan
+from bitldp.tables.pseudonyms import joined, linked_name
 from bitldp.tables.questions import Names, Questions, answered
 
 __all__ = ["ReleasedTable"]
@@ -90,6 +93,44 @@ class ReleasedTable:
         except (ValueError, KeyError, TypeError, RecursionError):
             raise PlanError("report: is no privacy report that says its plan") from None
         return cls(TablePlan.from_document(document), path, **options)
+
+    def join(self, other: ReleasedTable) -> ReleasedTable:
+        """Return the table of the people of whom both releases have a report, with the columns of both.
+
+        Questions may then be about columns of the two together. Both plans keep a pseudonym of the ids
+        (``keep_as={"id": "pseudonym"}``), and both releases have one key. The answers are about those who are in
+        both; their epsilons add up. The columns that a question needs are held in memory.
+
+        Parameters
+        ----------
+        other : ReleasedTable
+            Of another plan, whose columns have other names. The options of this one count.
+
+        Raises
+        ------
+        PlanError
+            For plans without pseudonyms, and for columns of one name.
+        """
+        if not isinstance(other, ReleasedTable):
+            raise TypeError(f"other: must be a ReleasedTable, not {type(other).__name__}")
+        sides = (self, other)
+        if not all(each.plan.keep_as for each in sides):
+            raise PlanError('join: both plans must keep a pseudonym, by keep_as={"id": "pseudonym"}')
+        plan = TablePlan(
+            [column for each in sides for column in each.plan.columns],
+            [name for each in sides for name in each.plan.keep],
+        )
+        keys = [linked_name(*each.plan.keep_as) for each in sides]
+        columns = [
+            {*(name for codec in each.plan.codecs for name in codec.names), *each.plan.keep} for each in sides
+        ]
+
+        def tables(number: int, names: Sequence[str]) -> Iterator[pa.Table]:
+            return rows_of(sides[number]._source, names, sides[number].plan.digest)
+
+        made = ReleasedTable(plan, joined(tables, keys, columns))
+        made._options = dict(self._options)
+        return made
 
     # -- questions
 
