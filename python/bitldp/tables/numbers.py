@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from bitldp.base.arrays import first
 from bitldp.base.errors import DataError, PlanError
-from bitldp.tables.codec import MISSING_TEXTS, Batch, ColumnCodec, Decoding, Missing, codes_of_values
+from bitldp.tables.codec import MISSING_TEXTS, Batch, ColumnCodec, Decoding, Missing
 from bitldp.tables.frames import plain_column, refuse_null
 from bitldp.tables.reading import Of, Reading, by_code, refused, squares, steps
+from bitldp.tables.written import codes_of_values
 
 __all__ = [
     "Numbers",

@@ -7,7 +7,7 @@ import hmac
 import json
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -24,8 +24,8 @@ from bitldp.privacy import Guarantee, added
 from bitldp.tables.aggregate import Aggregate
 from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.column import Column, canonical_digest, columns_of_toml, toml_of
-from bitldp.tables.engines import arrow_schema
-from bitldp.tables.frames import alike, opened
+from bitldp.tables.engines import EngineRelease, arrow_schema
+from bitldp.tables.frames import opened
 from bitldp.tables.ids import SeenIds, ids_of
 from bitldp.tables.key import ReleaseKey
 from bitldp.tables.pseudonyms import checked_keep_as, linked_name, pseudonyms
@@ -284,7 +284,7 @@ class TablePlan:
         return f"TablePlan([{lines}\n], keep={list(self.keep)!r}{types})"
 
 
-class TableRelease:
+class TableRelease(EngineRelease):
     """Release of tables by a plan; `TablePlan.release` makes it.
 
     With a key, the report of a record and column is a function of the key, the plan, the snapshot, the
@@ -479,15 +479,7 @@ class TableRelease:
         """Return the schema of what is released of tables of a schema."""
         return self.piece(schema.empty_table().select(list(self.reads))).schema
 
-    # -- inside an engine, which may evaluate a batch again: a key is needed
-
-    def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Release a stream of record batches: for Spark's ``mapInArrow`` and whatever works on streams."""
-        self._repeatable("batches")
-        for batch in batches:
-            released = self(batch)
-            if released.num_rows:
-                yield released.replace_schema_metadata(None)
+    # -- streams
 
     def stream(self, path: str | os.PathLike[str]) -> StreamRelease:
         """Return the release of micro-batches, which keeps in a private file which records it has seen.
@@ -515,88 +507,6 @@ class TableRelease:
         x = codec.read(table, first_row)
         x = x.astype(np.float64) if x.dtype == np.float32 else x
         return rounded(x, codec, self.plan.types) if self.plan.types else x
-
-    def ddl(self, schema: Any) -> str:
-        """Return the released columns as Spark declares them, of a Spark or Arrow schema."""
-        from bitldp.tables.engines import spark_ddl
-
-        return spark_ddl(self, schema)
-
-    def pandas(self, frame: Any) -> Any:
-        """Release a pandas frame: for Dask's ``map_partitions``."""
-        self._repeatable("pandas")
-        return self(frame)
-
-    def meta(self, frame: Any) -> Any:
-        """Return an empty released frame of an empty or example pandas frame: for Dask's ``meta=``."""
-        return self(frame.iloc[:0])
-
-    def polars(self, frame: Any) -> Any:
-        """Release a polars frame: for the ``map_batches`` of lazy frames."""
-        self._repeatable("polars")
-        return self(frame)
-
-    def polars_schema(self, schema: Any) -> dict[str, Any]:
-        """Return the released columns and their types, of a polars schema: for ``map_batches(schema=)``."""
-        import polars
-
-        empty = polars.DataFrame(schema=schema)
-        return dict(self(empty).schema)
-
-    def duckdb(self, connection: Any, table: str) -> Any:
-        """Return a relation of DuckDB that holds what is released of a table or view of a connection."""
-        from bitldp.tables.engines import duckdb_relation
-
-        self._repeatable("duckdb")
-        return duckdb_relation(self, connection, table)
-
-    def _repeatable(self, method: str) -> None:
-        if self._key is None:
-            raise PlanError(
-                f"{method}: an engine may evaluate a batch twice, and without a key that is two releases; "
-                "give plan.release a key and the column of the records' ids"
-            )
-
-    # -- ids of all partitions, which an engine shows one by one
-
-    def ids(self, frame: Any) -> Any:
-        """Return the ids of a frame's records as one row, for `check_ids`, in a frame of its kind.
-
-        Its column "ids" holds bytes: eight for each id, and few for integers that follow each other by one.
-        """
-        return alike(pa.table({"ids": pa.array([self._seen(frame).to_bytes()], pa.binary())}), frame)
-
-    def id_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return `ids` of each of some record batches: for Spark's ``mapInArrow``, with "ids binary"."""
-        yield from map(self.ids, batches)
-
-    def check_ids(self, parts: Iterable[Any]) -> int:
-        """Refuse ids that come up twice in all of a table, and return how many there are.
-
-        An engine shows its partitions one by one; do this once, before the release is charged. `parts` are
-        what `ids` gave on the workers, as bytes, or all partitions themselves.
-
-        Raises
-        ------
-        DataError
-            For a missing id, or one that comes up twice: without the id.
-        """
-        seen = SeenIds(self.record or "")
-        for part in parts:
-            given = isinstance(part, (bytes, bytearray, memoryview))
-            seen.merge(SeenIds.from_bytes(seen.name, bytes(part)) if given else self._seen(part))
-        seen.check()
-        return len(seen)
-
-    def _seen(self, frame: Any) -> SeenIds:
-        if self.record is None:
-            raise PlanError("record: this release has no ids of records")
-        table, _ = opened(frame, [self.record])
-        self._check_types(table.schema, ids_alone=True)
-        seen = SeenIds(self.record)
-        if (ids := self._ids(table, 1)) is not None:
-            seen.add(ids)
-        return seen
 
     def charge(
         self, ledger: Ledger, *, data: str = "", name: str = "", reservation: str = ""
