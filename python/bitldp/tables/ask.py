@@ -98,8 +98,8 @@ class ReleasedTable:
         """Return the table of the people of whom both releases have a report, with the columns of both.
 
         Questions may then be about columns of the two together. Both plans keep a pseudonym of the ids
-        (``keep_as={"id": "pseudonym"}``), and both releases have one key. The answers are about those who are in
-        both; their epsilons add up. The columns that a question needs are held in memory.
+        (``keep_as={"id": "pseudonym"}``), and both releases have one key. The answers are about those who are
+        in both; their epsilons add up. The columns that a question needs are held in memory.
 
         Parameters
         ----------

@@ -367,7 +367,7 @@ def toml_of(
 
 
 def columns_of_toml(text: str) -> tuple[list[Column], list[str], dict[str, Any], dict[str, Any]]:
-    """Return the columns, the kept names, the stated types and what is kept in another form, of a plan's TOML.
+    """Return the columns of a plan's TOML, its kept names, stated types, and what is kept in another form.
 
     Raises
     ------
