@@ -41,6 +41,7 @@ LARGE, SHARE = (
     0.01,
 )  # records of a sample, and share of a group, from which on an interval is judged for width
 FAR = 4.0  # standard errors
+WIDE = ("quantile", "at once", "two inputs")  # whose intervals end at points, or often are none
 AT_ONCE = ("two-way table", "mean by a category", "histogram by a category", "differences of groups")
 SIZES = {0: 2, 2_000: 4, 200: 6, 20: 6}  # records (0: as many as the data set has), and how often releases
 ADULT = (
@@ -281,8 +282,14 @@ def narrowed(released: ReleasedTable, people: pa.Table, truths: Truths) -> Asked
         return met[own].mean(), own.mean()
 
     yield "histogram by a category", lambda: released.histogram(point, 5, by=two), between
+    alone = truths.fits["alone"]
     yield (
         "log odds",
+        lambda: released.logistic(two, few),
+        lambda size, row: (alone[row["term"], row["category"]], share_of(columns, row)),
+    )
+    yield (
+        "log odds, two inputs",
         lambda: released.logistic(two, (few, rare)),
         lambda size, row: (odds[row["term"], row["category"]], share_of(columns, row)),
     )
@@ -301,18 +308,24 @@ def facts(columns: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
     upper = columns[two] == np.unique(columns[two])[1]
     fit = np.stack([np.ones(len(upper)), columns["second"], upper], axis=1)
     slopes = np.linalg.lstsq(fit, columns[hours], rcond=None)[0]
-    terms = [("intercept", None), *((n, label) for n in (few, rare) for label in np.unique(columns[n])[1:])]
-    design = np.stack([np.ones(len(upper)), *(columns[n] == label for n, label in terms[1:])], axis=1)
-    odds = np.zeros(len(terms))
-    for _ in range(30):  # Newton's steps
-        chances = 1.0 / (1.0 + np.exp(-design @ odds))
-        information = (design.T * (chances * (1.0 - chances))) @ design
-        odds += np.linalg.solve(information, design.T @ (upper - chances))
     return {
         "slopes": dict(zip(("intercept", "second", two), slopes, strict=True)),
         "correlation": float(np.corrcoef(columns[hours], columns["second"])[0, 1]),
-        "odds": dict(zip(terms, odds, strict=True)),
+        "odds": log_odds(upper, columns, (few, rare)),
+        "alone": log_odds(upper, columns, (few,)),
     }
+
+
+def log_odds(upper: Any, columns: dict[str, Any], inputs: tuple[str, ...]) -> dict[Any, float]:
+    """Return the coefficients of a logistic fit of all records, by Newton's steps."""
+    terms = [("intercept", None), *((n, label) for n in inputs for label in np.unique(columns[n])[1:])]
+    design = np.stack([np.ones(len(upper)), *(columns[n] == label for n, label in terms[1:])], axis=1)
+    odds = np.zeros(len(terms))
+    for _ in range(30):
+        chances = 1.0 / (1.0 + np.exp(-design @ odds))
+        information = (design.T * (chances * (1.0 - chances))) @ design
+        odds += np.linalg.solve(information, design.T @ (upper - chances))
+    return dict(zip(terms, odds, strict=True))
 
 
 Key = tuple[str, int, bool]
@@ -337,10 +350,15 @@ class Found:
         self.counts[key][0] += 1
         self.counts[key][1] += held
 
-    def farthest(self) -> dict[str, tuple[int, float]]:
-        """Return how many answers of each kind there are, and the largest mean error in standard errors."""
+    def farthest(self, times: int) -> dict[str, tuple[int, float]]:
+        """Return how many answers of each kind there are, and the largest mean error in standard errors.
+
+        Answers count that every one of so many releases gave: the others depend on what they are.
+        """
         result: dict[str, tuple[int, float]] = {}
         for (kind, *_), each in self.errors.items():
+            if len(each) < times:
+                continue
             far = abs(np.mean(each)) / (np.std(each, ddof=1) / len(each) ** 0.5)
             before = result.get(kind, (0, 0.0))
             result[kind] = before[0] + 1, max(before[1], float(far))
@@ -377,6 +395,9 @@ def covered(name: str, people: pa.Table, releases: int, only: str, found: Found)
                     if at not in known:
                         known[at] = truth_of(records, row)
                     truth, share = known[at]
+                    if "log odds" in kind and np.isnan(low[i]):  # says that there is no interval
+                        found.add((kind, size, share >= SHARE), held=True)
+                        continue
                     if np.isnan(truth) or np.isnan(low[i]):
                         continue
                     found.add((kind, size, share >= SHARE), bool(low[i] <= truth <= high[i]))
@@ -420,7 +441,7 @@ def main() -> int:
     ):
         share = held / answers
         deviation = (share * (1.0 - share) / answers) ** 0.5
-        most = MOST if not size and large and "quantile" not in kind and "at once" not in kind else 1.0
+        most = MOST if not size and large and not any(each in kind for each in WIDE) else 1.0
         bad = share + 2.0 * deviation < LEAST or share - 2.0 * deviation > most
         where = "all" if size == 0 else f"{size:,}"
         rows.append(
@@ -437,7 +458,7 @@ def main() -> int:
     print(drawn([["question", "records", "group", "answers", "covered", ""], *rows]))
     errors = [
         [kind, f"{answers:,}", f"{far:.2f}", "off" if far > FAR and "quantile" not in kind else ""]
-        for kind, (answers, far) in sorted(found.farthest().items())
+        for kind, (answers, far) in sorted(found.farthest(SIZES[0] * options.releases).items())
     ]
     off += [f"{kind}, bias" for kind, _, _, bad in errors if bad]
     print(drawn([["question", "answers", "largest mean error, in standard errors", ""], *errors]))

@@ -7,9 +7,9 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -127,6 +127,13 @@ def estimate(
             help="Of a question: add what this table counts to that file, and answer from all of it.",
         ),
     ] = None,
+    join: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Of a question: another released table of the same people, by their pseudonyms (keep_as).",
+        ),
+    ] = None,
     simultaneous: Annotated[
         str | None,
         typer.Option(
@@ -173,12 +180,7 @@ def estimate(
     with sentences():
         from bitldp.cli.perturb.table_files import opened
 
-        if form not in _SHOWN:
-            raise UsageError(f"--format {form}: must be one of {', '.join(_SHOWN)}")
-        if not 0.0 < level < 1.0:
-            raise UsageError("--level: must be above 0 and below 1")
-        if simultaneous not in (None, *_TOGETHER):
-            raise UsageError(f"--simultaneous {simultaneous}: must be one of {', '.join(_TOGETHER)}")
+        _check(form, level, simultaneous)
         asked = {
             "mean": mean, "total": total, "share": share, "table": table, "quantile": quantile, "cdf": cdf,
             "ratio": ratio, "correlation": correlation, "covariance": covariance, "difference": difference,
@@ -189,12 +191,11 @@ def estimate(
             "category": category,
         }  # fmt: skip
         question = TableQuestion.of(asked, options, where or [])
-        if question is None and (simultaneous or project or where or counts is not None):
-            raise UsageError(
-                "--simultaneous, --project, --where and --counts: go with a question, such as --mean COLUMN"
-            )
-        if question is not None and group_by:
-            raise UsageError("--group-by: does not go with a question; --by takes kept columns, too")
+        given = {
+            "--simultaneous": simultaneous, "--project": project, "--where": where, "--counts": counts,
+            "--join": join,
+        }  # fmt: skip
+        _check_question(question, given, group_by)
         groups = tuple(name for text in group_by or [] for name in names(text, "--group-by"))
         separator(delimiter)
         source = form_of(released, source_form, "--from", delimiter)
@@ -202,15 +203,17 @@ def estimate(
             raise UsageError("--report: is needed where the table comes from standard input")
         if not is_pipe(released) and not released.is_file():
             raise UsageError(f"{released}: no such file")
-        with opened(released, source) as file:
-            beside = report or report_path(released)
-            with nullcontext() if unchecked else _is_that_of(beside, file):
-                if question is not None:
-                    name = str(released) if unchecked else _stated(beside, "output_sha256")
-                    made = _counted(file, beside, question, counts, name)
-                else:
-                    answers = _answers(file, beside, groups, level)
-        if question is None:
+        with ExitStack() as stack:
+            tables = [(stack.enter_context(opened(released, source)), report or report_path(released))]
+            if join is not None:
+                other = stack.enter_context(opened(join, form_of(join, None, "--from", delimiter)))
+                tables.append((other, report_path(join)))
+            for file, beside in [] if unchecked else tables:
+                stack.enter_context(_is_that_of(beside, file))
+            answers = _answers(*tables[0], groups, level) if question is None else []
+            name = str(released) if unchecked else _stated(tables[0][1], "output_sha256")
+            made = None if question is None else _counted(tables, question, counts, name)
+        if question is None or made is None:  # now that the file is known to be the report's
             _show(answers, form, groups)
             return
         with question.refused():
@@ -220,15 +223,53 @@ def estimate(
         show(answer) if form == "table" else _show(answer.table.to_pylist(), form, groups)
 
 
+def _check(form: str, level: float, simultaneous: str | None) -> None:
+    """Refuse values that an option does not have."""
+    if form not in _SHOWN:
+        raise UsageError(f"--format {form}: must be one of {', '.join(_SHOWN)}")
+    if not 0.0 < level < 1.0:
+        raise UsageError("--level: must be above 0 and below 1")
+    if simultaneous not in (None, *_TOGETHER):
+        raise UsageError(f"--simultaneous {simultaneous}: must be one of {', '.join(_TOGETHER)}")
+
+
+def _check_question(
+    question: TableQuestion | None, given: dict[str, Any], group_by: Sequence[str] | None
+) -> None:
+    """Refuse options that do not go with a question, or go with one alone."""
+    for option, value in given.items():
+        if question is None and value:
+            raise UsageError(f"{option}: goes with a question, such as --mean COLUMN")
+    if given["--join"] is not None and given["--counts"] is not None:
+        raise UsageError("--counts: goes with one table, and not with --join")
+    if question is not None and group_by:
+        raise UsageError("--group-by: does not go with a question; --by takes kept columns, too")
+
+
 def _counted(
-    released: InputSource, report: Path, question: TableQuestion, saved: Path | None, source: str
+    tables: Sequence[tuple[InputSource, Path]], question: TableQuestion, saved: Path | None, source: str
 ) -> QuestionCounts:
-    """Return what a file counts for a question, with what was saved before; it is read once."""
-    from bitldp.cli.perturb.table_files import open_reader
+    """Return what one file, or two that are joined, count for a question, with what was saved before."""
+    from bitldp.tables.ask import ReleasedTable
     from bitldp.tables.question_counts import QuestionCounts
 
-    plan = _plan(report)
-    counts = question.counts(plan)
+    released, *others = [ReleasedTable(_plan(each[1]), _batches(*each)) for each in tables]
+    with question.refused():
+        whole = released.join(*others) if others else released
+    counts = question.counts(whole.plan)
+    with question.refused():
+        counts.update(whole.source, source=source)
+    if saved is None or not saved.exists():
+        return counts
+    try:
+        return counts.merge(QuestionCounts.from_json(saved.read_text(encoding="utf-8"), whole.plan))
+    except PlanError as error:
+        raise CommandError(f"--counts {saved}: {error}") from None
+
+
+def _batches(released: InputSource, report: Path) -> Callable[[Sequence[str]], Iterator[Any]]:
+    """Return what reads some columns of a file."""
+    from bitldp.cli.perturb.table_files import open_reader
 
     def batches(columns: Sequence[str]) -> Iterator[Any]:
         reader = open_reader(released)
@@ -240,14 +281,7 @@ def _counted(
                 )
         return reader.batches(list(columns), max(1, min(_ROWS, _CELLS // len(columns))))
 
-    with question.refused():
-        counts.update(batches, source=source)
-    if saved is None or not saved.exists():
-        return counts
-    try:
-        return counts.merge(QuestionCounts.from_json(saved.read_text(encoding="utf-8"), plan))
-    except PlanError as error:
-        raise CommandError(f"--counts {saved}: {error}") from None
+    return batches
 
 
 def _write(path: Path, text: str) -> None:

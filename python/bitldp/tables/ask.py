@@ -94,6 +94,11 @@ class ReleasedTable:
             raise PlanError("report: is no privacy report that says its plan") from None
         return cls(TablePlan.from_document(document), path, **options)
 
+    @property
+    def source(self) -> Any:
+        """Rows of the table, as they were given; of two that are joined, a callable."""
+        return self._source
+
     def join(self, other: ReleasedTable) -> ReleasedTable:
         """Return the table of the people of whom both releases have a report, with the columns of both.
 

@@ -22,6 +22,7 @@ from bitldp.tables.joint import Moments, Read, Term
 __all__ = ["correlated", "logistic", "regressed"]
 
 _STEPS, _FAR = 100, 40.0  # of a logistic fit, and largest log odds there
+_SURE = 3.0  # standard errors by which a category has records of each outcome
 _LEAST = 1e-6  # least eigenvalue of second moments whose diagonal is 1
 
 
@@ -216,22 +217,17 @@ def logistic(questions: Asks, column: str, on: Sequence[str], category: str | No
     (moments,) = counted.moments()
     design = np.array([_indicated(cell, inputs) for cell in cells])
     inside, there = np.split(moments.mean, 2)
-    note = ""
-    if moments.mean.min() <= 0.0 or (inside >= there).any():
-        nearest = project_simplex(np.concatenate([inside, there - inside]) / there.sum())
-        inside, there = nearest[: len(cells)], nearest[: len(cells)] + nearest[len(cells) :]
-        note = "projected: the cells were those of no records; biased, more records would help"
     fitted, chances = _log_odds(design, inside, there)
-    weights = there * chances * (1.0 - chances)
-    information = (design.T * weights) @ design
-    covariance = np.full((len(fitted), len(fitted)), np.nan)
-    if np.isfinite(fitted).all() and not note:
+    covariance, note = np.full((len(fitted), len(fitted)), np.nan), _scarce(moments, cells, inputs)
+    if np.isfinite(fitted).all() and not note:  # some cells may be below 0: the score is a sum of them
+        information = (design.T * (there * chances * (1.0 - chances))) @ design
         slopes = np.linalg.inv(information) @ np.concatenate([design.T, -design.T * chances], axis=1)
         covariance = slopes @ moments.covariance @ slopes.T / moments.n
     elif not np.isfinite(fitted).all():
-        note = "; ".join(
-            filter(None, [note, "a category has all of them, or none: its log odds are infinite"])
-        )
+        nearest = project_simplex(np.concatenate([inside, there - inside]) / max(abs(there.sum()), 1e-300))
+        inside, there = nearest[: len(cells)], nearest[: len(cells)] + nearest[len(cells) :]
+        fitted, _ = _log_odds(design, inside, there)
+        note = f"projected: the cells were those of no records, which biases the estimates; {note}"
     notes = [note or "; ".join(dict.fromkeys(filter(None, [each.reading.note for each in reads])))]
     own = [
         (None, None),
@@ -251,6 +247,21 @@ def logistic(questions: Asks, column: str, on: Sequence[str], category: str | No
     )
 
 
+def _scarce(moments: Moments, cells: Sequence[Sequence[int]], inputs: Sequence[Read]) -> str:
+    """Return which categories have too few records, of either outcome, for an interval; empty of none."""
+    few = []
+    for j, each in enumerate(inputs):
+        for i, label in enumerate(each.reading.labels):
+            own = np.array([cell[j] == i for cell in cells], float)
+            for slope in (np.concatenate([own, 0.0 * own]), np.concatenate([-own, own])):
+                error = math.sqrt(max(float(slope @ moments.covariance @ slope), 0.0) / moments.n)
+                if not slope @ moments.mean > _SURE * error:
+                    few.append(f"{text(label)} ({each.reading.column})")
+    if not few:
+        return ""
+    return f"no interval: too few records of {', '.join(dict.fromkeys(few))}, with the category or without it"
+
+
 def _indicated(cell: Sequence[int], inputs: Sequence[Read]) -> list[float]:
     """Return a row of the design: 1, and an indicator of each category but the first."""
     row = [1.0]
@@ -262,16 +273,19 @@ def _indicated(cell: Sequence[int], inputs: Sequence[Read]) -> list[float]:
 def _log_odds(
     design: NDArray[np.float64], inside: NDArray[np.float64], there: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the solution of the score of a logistic fit on cells, by Newton's steps, and its chances."""
+    """Return the solution of the score of a logistic fit on cells, and its chances; NaN where there is none.
+
+    Newton's steps from 0, each short enough to stay where the information is positive definite.
+    """
     fitted = np.zeros(design.shape[1])
     for _ in range(_STEPS):
         chances = 1.0 / (1.0 + np.exp(-np.clip(design @ fitted, -_FAR, _FAR)))
         score = design.T @ (inside - there * chances)
         information = (design.T * (there * chances * (1.0 - chances))) @ design
-        try:
-            step = np.linalg.solve(information, score)
-        except np.linalg.LinAlgError:
+        scale = np.sqrt(np.abs(information.diagonal()))
+        if not scale.min() > 0.0 or np.linalg.eigvalsh(information / np.outer(scale, scale)).min() < _LEAST:
             break
+        step = np.linalg.solve(information, score)
         longest = float(np.abs(step).max())
         fitted = fitted + step * min(1.0, 2.0 / max(longest, 1e-300))
         if longest < 1e-10:

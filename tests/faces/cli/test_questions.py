@@ -120,7 +120,7 @@ def test_answers_are_shown_as_a_table_and_as_csv(released: Path) -> None:
     ("arguments", "said"),
     [
         (("--by", "income"), "--by: goes with a question"),
-        (("--project",), "go with a question"),
+        (("--project",), "goes with a question"),
         (("--mean", "hours", "--share", "income"), "one question at a time"),
         (("--mean", "hours,wage"), "--mean: takes one column"),
         (("--ratio", "hours"), "--ratio: takes two columns"),
@@ -133,7 +133,7 @@ def test_answers_are_shown_as_a_table_and_as_csv(released: Path) -> None:
         (("--mean", "hours", "--simultaneous", "all"), "--simultaneous all: must be one of"),
         (("--quantile", "hours"), "a plan with GRR and interval="),
         (("--mean", "name"), "was not released"),
-        (("--where", "survey=a"), "go with a question"),
+        (("--where", "survey=a"), "--where: goes with a question"),
         (("--every", "day"), "--every: goes with a question"),
         (("--mean", "hours", "--where", "survey"), "--where survey: must be a column, one of = !="),
         (("--mean", "hours", "--where", "age<30,40"), "< takes one value"),
@@ -173,4 +173,44 @@ def test_counts_are_kept_and_added_to(released: Path, tmp_path: Path) -> None:
         "is no bitldp.question document" in invoke("estimate", released, *question, "--counts", kept).output
     )
     assert [each.name for each in tmp_path.glob("*.part")] == []
-    assert "go with a question" in invoke("estimate", released, "--counts", kept).output
+    assert "goes with a question" in invoke("estimate", released, "--counts", kept).output
+
+
+def test_two_releases_are_joined_by_pseudonyms(tmp_path: Path) -> None:
+    """N = 4,000 people whose hours and income are released by two plans under one key."""
+    rng = np.random.default_rng(2)
+    high = rng.random(4_000) < 0.3
+    people = pa.table(
+        {
+            "id": np.arange(4_000),
+            "income": np.where(high, "high", "low"),
+            "hours": np.clip(rng.normal(30.0 + 20.0 * high, 5.0), 0.0, 80.0),
+        }
+    )
+    pyarrow.parquet.write_table(people, tmp_path / "people.parquet")
+    (tmp_path / "key").write_text("1f" * 31 + "2e")
+    (tmp_path / "key").chmod(0o600)
+    _, hours, _, income, _ = PLAN.replace('keep = ["survey", "date"]\n', "").split("[[column]]")
+    for name, column in (("hours", hours), ("income", income)):
+        plan = tmp_path / f"{name}.toml"
+        plan.write_text(f'keep_as = {{ id = "pseudonym" }}\n[[column]]{column}')
+        run = ("perturb", tmp_path / "people.parquet", "-o", tmp_path / f"{name}.parquet", "--plan", plan)
+        made = invoke(*run, "--record", "id", "--key-file", tmp_path / "key")
+        assert made.exit_code == 0, made.output
+        assert "id leaves as a pseudonym" in " ".join(made.output.split())
+        report = json.loads((tmp_path / f"{name}.parquet.privacy.json").read_text())
+        assert report["linked_by"] == ["id_pseudonym"]
+        assert "linked, for everybody" in " ".join(report["notes"])
+        proven = invoke("verify", tmp_path / f"{name}.parquet.privacy.json", tmp_path / f"{name}.parquet")
+        assert proven.exit_code == 0, proven.output
+        assert "linked by id_pseudonym" in " ".join(proven.output.split())
+    question = ("--mean", "hours", "--by", "income", "--format", "json")
+    said = invoke("estimate", tmp_path / "hours.parquet", *question, "--join", tmp_path / "income.parquet")
+    assert said.exit_code == 0, said.output
+    for row, truth in zip(json.loads(said.output), (30.0, 50.0), strict=True):
+        assert abs(row["estimate"] - truth) < 8.0 * row["stderr"]
+    refused = invoke("perturb", tmp_path / "people.parquet", "-o", tmp_path / "x.csv", "--plan", plan)
+    assert "needs a key, and record='id'" in " ".join(refused.output.split())
+    join = ("--join", tmp_path / "income.parquet")
+    both = invoke("estimate", tmp_path / "hours.parquet", *question, *join, "--counts", tmp_path / "c")
+    assert "--counts: goes with one table" in both.output
