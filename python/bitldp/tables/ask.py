@@ -23,7 +23,7 @@ from bitldp.base import checks
 from bitldp.base.errors import PlanError
 from bitldp.estimate.intervals import ByLetters, Deviation
 from bitldp.estimate.ratio import Ratio
-from bitldp.tables import fits, groups
+from bitldp.tables import fits, groups, together, tops
 from bitldp.tables.answer import Crossing, Moved, Stacked, TableAnswer, crossed
 from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.column import Column
@@ -155,7 +155,7 @@ class ReleasedTable:
         """
         number, present = self._read(column, "number"), self._present(column)
         kept, split = self._by(by)
-        if present is None and not split:
+        if present is None and not split and self._codec(column).alone:
             return self._alone(number, "mean", kept)
         return self._ratios("mean", column, number, present, split, kept, shift=self._neutral(column))
 
@@ -166,7 +166,7 @@ class ReleasedTable:
         """
         own = self._read(column, "category")
         kept, split = self._by(by)
-        if not split:
+        if not split and self._codec(column).alone:
             return self._alone(own, "share", kept)
         return self._ratios("share", column, own, None, split, kept)
 
@@ -193,7 +193,7 @@ class ReleasedTable:
             raise PlanError("table: needs one column or more")
         if not split:
             raise PlanError("table: all columns are kept: count them as they are")
-        if len(split) == 1 and not kept:
+        if len(split) == 1 and not kept and self.plan.codecs[split[0].codec].alone:
             return self._alone(split[0], "share", ())
         found = self._moments(split, [*cells_of(split)], kept)
         total = sum(each.n for each in found.values())
@@ -204,7 +204,9 @@ class ReleasedTable:
             squares.append((each.covariance * unbiased + np.outer(each.mean, each.mean)) * (each.n / total))
         value = np.concatenate(values)
         covariance = (diagonal(squares) - np.outer(value, value)) / max(1, total - 1)
-        law = cell_law([each.reading for each in split], bool(kept), len(found))
+        whole = together.shared(self.plan.codecs, split)
+        readings = [together.known(self.plan.codecs, split)] if whole else [each.reading for each in split]
+        law = cell_law(readings, bool(kept), len(found))
         variance = np.maximum(covariance.diagonal() * total, law.mixed.bounds(value)[0])
         n = np.full(len(value), total)
         cells = [(each.reading.column, each.reading.labels) for each in split]
@@ -353,6 +355,31 @@ class ReleasedTable:
         """
         return fits.correlated(self, one, other)
 
+    def top(self, column: str, t: int = 10, by: Names = ()) -> TableAnswer:
+        """Return the most frequent words of a column of `HeavyHitters`, and their shares.
+
+        Parameters
+        ----------
+        column : str
+            A column of words.
+        t : int
+            How many words, 1 to 4096.
+        by : str or sequence of str
+            Kept columns.
+
+        Returns
+        -------
+        TableAnswer
+            The words of each group, the largest share first. Half of the reports about whole words choose
+            them, and the others tell their shares: so intervals hold for the words that were chosen.
+
+        Raises
+        ------
+        PlanError
+            For another column, and for released columns in `by`.
+        """
+        return tops.topped(self, column, t, named(by))
+
     # -- what questions are made of
 
     def _codec(self, column: str) -> ColumnCodec:
@@ -400,23 +427,6 @@ class ReleasedTable:
         split = [self._read(name, "category") for name in names if name not in self.plan.keep]
         return tuple(name for name in names if name in self.plan.keep), split
 
-    def _apart(self, reads: Sequence[Read]) -> None:
-        """Refuse columns whose reports are not independent of each other."""
-        for i, one in enumerate(reads):
-            for other in reads[:i]:
-                names = f"columns {other.reading.column!r} and {one.reading.column!r}"
-                if one.source == other.source:
-                    raise PlanError(f"{names}: are one; a question names each column once")
-                codec = self.plan.codecs[one.codec]
-                if one.codec == other.codec and not codec.apart:
-                    tells = hasattr(codec.mechanism, "estimate_table")
-                    own = " (its own estimate_table does)" if tells else ""
-                    raise PlanError(
-                        f"{names}: one report of {codec.settings.mechanism} is about both, or about one "
-                        f"of them, and does not tell them together here{own}; a plan with a mechanism for "
-                        "each column (GRR, OUE, Piecewise, whose epsilons add up) would"
-                    )
-
     def _counted(
         self, codecs: Iterable[int], kept: Sequence[str], begin: Callable[[], Any]
     ) -> dict[Group, Any]:
@@ -452,15 +462,19 @@ class ReleasedTable:
             raise PlanError(
                 f"question: is about {len(reads)} released columns; {_MOST_FACTORS} are answered at once"
             )
-        self._apart(reads)
-        found = self._counted([each.codec for each in reads], kept, lambda: Terms(reads, terms))
-        return {group: each.joint.moments() for group, each in found.items()}
+        return self._products(reads, terms, kept)
 
     def _fitted(self, reads: Sequence[Read], terms: Sequence[Term]) -> Moments:
         """Return the moments of products of pairs of readings over all records."""
-        found = self._counted([each.codec for each in reads], (), lambda: Terms(reads, terms))
-        moments: Moments = found[()].joint.moments()
-        return moments
+        return self._products(reads, terms, (), once=False)[()]
+
+    def _products(
+        self, reads: Sequence[Read], terms: Sequence[Term], kept: Sequence[str], *, once: bool = True
+    ) -> dict[Group, Moments]:
+        """Return the moments of terms, also of columns of one report."""
+        every, resolved = together.resolved(self.plan.codecs, reads, terms, once=once)
+        found = self._counted([each.codec for each in every], kept, lambda: Terms(every, resolved))
+        return {group: each.joint.moments() for group, each in found.items()}
 
     def _keys(
         self, kept: Sequence[str], found: Iterable[Group], cells: Sequence[tuple[str, Sequence[Any]]]
@@ -553,9 +567,15 @@ class ReleasedTable:
             span = (min(0.0, span[0]), max(0.0, span[1]))
         elif bottom is not None and what == "ratio":
             span = quotients(upper.span, lower.span)
-        weights = [each.reading for each in split]
-        ends, floor = letters_of(upper, lower, weights, everybody)
-        rate = min(each.reading.rate for each in factors)
+        codecs, rate = self.plan.codecs, min(each.reading.rate for each in factors)
+        if together.shared(codecs, factors):
+            every = together.known(codecs, [*split, top])
+            below = [*split, *([] if bottom is None else [bottom])]
+            under = together.known(codecs, below) if below and not everybody else None
+            ends, floor = together.letters_together(every, under, size)
+            rate = every.rate
+        else:
+            ends, floor = letters_of(upper, lower, [each.reading for each in split], everybody)
         which = len(tops) + np.repeat(np.arange(len(cells)), size)
         rows = np.arange(len(tops))
         parts, covariances = [], []

@@ -509,6 +509,41 @@ class ColumnCodec(ABC):
         """
         raise refused(f"column {column!r}", self.settings.mechanism, of)
 
+    @property
+    def alone(self) -> bool:
+        """True if the counts of the mechanism itself answer questions about one column."""
+        return True
+
+    def together(self, columns: Sequence[str]) -> tuple[float, float]:
+        """Return how the product of centred readings of several columns is made unbiased.
+
+        Returns
+        -------
+        (float, float)
+            The factor of the product, and the share of the records whose reports are about all of them.
+
+        Raises
+        ------
+        PlanError
+            If reports do not tell them together; the message says which plan would.
+        """
+        mechanism, names = self.mechanism, " and ".join(map(repr, columns))
+        try:
+            if not hasattr(mechanism, "_together"):
+                raise ValueError("how they depend on each other there is not known")
+            factor, chance = mechanism._together([self.columns.index(each) for each in columns])
+        except ValueError as error:
+            raise PlanError(
+                f"columns {names}: one report of {self.settings.mechanism} does not tell them together "
+                f"({error}); a plan with a mechanism for each column (GRR, OUE, Piecewise, whose epsilons "
+                "add up) would, or one with RecordCap, JointWindow or MixedCap for all of them"
+            ) from None
+        return factor, chance
+
+    def middle(self, reading: Reading) -> float:
+        """Return what a reading is where a report is about other columns, or near no record."""
+        return sum(reading.span) / 2.0 if reading.labels == (None,) else 1.0 / len(reading.labels)
+
     @cached_property
     def counted(self) -> Any:
         """Owner of the counts: the mechanism, or what stands for one that has no unbiased estimate."""

@@ -21,7 +21,7 @@ from bitldp.codecs import Categories
 from bitldp.mechanism.base import Mechanism
 from bitldp.mechanism.parameters import lasting, short_name
 from bitldp.record.categorical import LabelledAttributes
-from bitldp.tables import numbers, points, record  # noqa: F401  # kinds of columns, which register themselves
+from bitldp.tables import numbers, ranges, record, words  # noqa: F401  # kinds of columns, which register
 from bitldp.tables.codec import KINDS, ColumnCodec, ColumnSettings, Missing
 from bitldp.tables.intervals import Intervals
 from bitldp.tables.labels import text_of

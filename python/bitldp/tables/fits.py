@@ -31,8 +31,6 @@ class Asked(Protocol):
 
     def _present(self, column: str) -> Any: ...
 
-    def _apart(self, reads: Sequence[Any]) -> None: ...
-
     def _fitted(self, reads: Sequence[Any], terms: Sequence[Term]) -> Moments: ...
 
 
@@ -97,10 +95,6 @@ class Second(NamedTuple):
 
 
 def _second(released: Asked, variables: Sequence[Variable], reads: Sequence[Any]) -> Second:
-    columns: dict[Any, Any] = {}
-    for each in reads:
-        columns.setdefault(each.source, each)
-    released._apart(list(columns.values()))
     size = len(variables)
     which = np.full((size, size), -1)
     terms: list[Term] = []

@@ -84,9 +84,9 @@ class Joint:
             self._counts += np.bincount(np.ravel_multi_index(codes, self._shape), minlength=len(self._counts))
             return
         step = max(1, _LETTERS // max(1, len(self._sum)))
-        values = [each.read(reports[key]) for key, each in self._readings]
         for start in range(0, n, step):
-            self._add([each[start : start + step] for each in values], min(step, n - start))
+            some = {key: _rows(each, slice(start, start + step)) for key, each in reports.items()}
+            self._add([each.read(some[key]) for key, each in self._readings], min(step, n - start))
 
     def _add(
         self, values: Sequence[NDArray[np.float64]], rows: int, counts: NDArray[Any] | None = None
@@ -119,6 +119,14 @@ class Joint:
         mean = self._sum / self.n
         covariance = self._squares / self.n - np.outer(mean, mean)
         return Moments(self.n, mean, covariance * (self.n / max(1, self.n - 1)))
+
+
+def _rows(reports: Any, rows: slice) -> Any:
+    """Return the reports of some records: rows of an array, or of each of several."""
+    if not isinstance(reports, tuple):
+        return reports[rows]
+    parts = [each[rows] for each in reports]
+    return type(reports)(*parts) if hasattr(reports, "_fields") else tuple(parts)
 
 
 def _codes(reading: Reading, reports: Any) -> NDArray[np.int64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -230,12 +231,12 @@ class Reals(NumericColumns, takes="reals"):
     def reading(self, column: str, of: Of) -> Reading:
         """Return the letter of a column's number, or of its square; see `ColumnCodec.reading`."""
         mechanism, place, title = self.mechanism, self.columns.index(column), f"column {column!r}"
-        windows = hasattr(mechanism, "estimate_distribution") and mechanism.k is None
-        if (of == "category" and not windows) or mechanism.k is not None or self.whole:
-            if of == "square":
-                raise refused(title, self.settings.mechanism, of, "of some columns of a record")
+        windows, drawn = hasattr(mechanism, "estimate_distribution"), mechanism._drawn
+        if of == "category" and (drawn is not None or not windows):
             return super().reading(column, of)
         made, many = super().reading(column, "number"), len(self.columns)
+        if drawn is not None:
+            return self._of_drawn(made, place, of)
 
         def codes(reports: Any) -> NDArray[np.int64]:
             return np.asarray(reports, np.int64).reshape(-1, many)[:, place]
@@ -251,9 +252,44 @@ class Reals(NumericColumns, takes="reals"):
         if known is None:
             raise refused(title, self.settings.mechanism, of, "too few letters tell them from other squares")
         values, bias = known
-        low, high = made.span
-        span = (0.0 if low <= 0.0 <= high else min(low**2, high**2), max(low**2, high**2))
-        return by_code(column, values, codes, span, 0.0, f"squares are at most {bias:.3g} too large")
+        note = f"squares are at most {bias:.3g} too large"
+        return by_code(column, values, codes, _squared(made.span), 0.0, note)
+
+    def _of_drawn(self, made: Reading, place: int, of: Of) -> Reading:
+        """Return the reading of a number, or of its square, of records whose reports may be about others.
+
+        These count as the middle.
+        """
+        mechanism, letters, note = self.mechanism, self.mechanism.letters, made.note
+        values, span = letters, made.span
+        chance = mechanism._drawn / len(self.columns)
+        if of == "square":
+            spread = mechanism._release.spread
+            known = None if spread is None else squares(spread, letters)
+            if known is None:
+                raise refused(
+                    f"column {made.column!r}",
+                    self.settings.mechanism,
+                    of,
+                    "too few letters tell them from other squares",
+                )
+            values, bias = known
+            note = f"squares are at most {bias:.3g} too large"
+            span = _squared(span)
+        middle = sum(span) / 2.0
+
+        def squared(reports: Any) -> NDArray[np.float64]:
+            indices, codes = (np.asarray(each) for each in reports)
+            rows, which = np.nonzero(indices == place)
+            result = np.full((len(indices), 1), middle)
+            result[rows, 0] += (values[codes[rows, which]] - middle) / chance
+            return result
+
+        ends = middle + (np.array([[values.min()], [values.max()]]) - middle) / chance
+        ends = np.stack([ends[0].clip(max=middle), ends[1].clip(min=middle)])
+        if of == "number":
+            return replace(made, ends=ends)
+        return replace(made, read=squared, ends=ends, span=span, floor=0.0, note=note)
 
     def _options(self) -> dict[str, Any]:
         return {"output": self.output}
@@ -292,6 +328,12 @@ class Reals(NumericColumns, takes="reals"):
         indices = np.sort(np.argsort(~away, axis=1, kind="stable")[:, :k], axis=1)
         values = np.take_along_axis(table, indices, axis=1)
         return reports(indices, codes_of_values(values, dense[:, 0], self.names, first_row))
+
+
+def _squared(span: tuple[float, float]) -> tuple[float, float]:
+    """Return the least and the largest square of numbers between two."""
+    low, high = span
+    return 0.0 if low <= 0.0 <= high else min(low**2, high**2), max(low**2, high**2)
 
 
 # -- decoded values

@@ -165,8 +165,8 @@ class Record(ColumnCodec, takes="record"):
         except ValueError as error:
             raise refused(title, self.settings.mechanism, of, str(error)) from None
 
-        # A record whose report is about others counts as the middle, or as in no category.
-        middle = sum(made.span) / 2.0 if number else 0.0
+        # A record whose report is about others counts as the middle, or as evenly in all categories.
+        middle = self.middle(made)
 
         def read(reports: Any) -> NDArray[np.float64]:
             own = [*mechanism.answers(reports)][slot]
@@ -176,7 +176,19 @@ class Record(ColumnCodec, takes="record"):
 
         ends = middle + (made.ends - middle) / rate
         ends = np.stack([np.minimum(ends[0], middle), np.maximum(ends[1], middle)])
-        return replace(made, read=read, ends=ends, table=None, codes=None)
+        moments = None if made.moments is None else self._moved(made.moments * rate, middle, rate)
+        return replace(made, read=read, ends=ends, moments=moments, table=None, codes=None)
+
+    @staticmethod
+    def _moved(second: NDArray[np.float64], middle: float, rate: float) -> NDArray[np.float64]:
+        """Return the moments of indicators that are the middle where a report is about others.
+
+        `second` are those of a report about the column: of a record in the category, and the least and the
+        largest of others.
+        """
+        truth = np.array([[1.0], [0.0], [0.0]])
+        centred = second - 2.0 * middle * truth + middle**2
+        return middle**2 + 2.0 * middle * (truth - middle) + centred / rate
 
     def _number(self, column: str, part: Any, rate: float) -> Reading:
         """Return the reading of a number by those whose reports are about it."""
