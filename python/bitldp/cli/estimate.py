@@ -71,6 +71,9 @@ def estimate(
     ratio: Annotated[str | None, _question("A,B", "Mean of A over the mean of B.")] = None,
     correlation: Annotated[str | None, _question("A,B", "Correlation of two columns of numbers.")] = None,
     regress: Annotated[str | None, _question("COLUMN", "Least squares of a column on those of --on.")] = None,
+    top: Annotated[
+        str | None, _question("COLUMN", "Most frequent words of a column without a list; see --most.")
+    ] = None,
     by: Annotated[
         str | None,
         typer.Option(
@@ -81,6 +84,7 @@ def estimate(
     q: Annotated[str, typer.Option(metavar="Q,...", help="What quantiles are of.")] = "0.1,0.25,0.5,0.75,0.9",
     at: Annotated[str | None, typer.Option(metavar="X,...", help="Numbers, for --cdf.")] = None,
     on: Annotated[str | None, typer.Option(metavar="A,B,...", help="Columns, for --regress.")] = None,
+    most: Annotated[int | None, typer.Option(metavar="N", help="How many words, for --top: 10.")] = None,
     simultaneous: Annotated[
         str | None,
         typer.Option(
@@ -135,8 +139,9 @@ def estimate(
         asked = {
             "mean": mean, "total": total, "share": share, "table": table, "quantile": quantile, "cdf": cdf,
             "ratio": ratio, "correlation": correlation, "regress": regress,
+            "top": top,
         }  # fmt: skip
-        question = TableQuestion.of(asked, by, q, at, on)
+        question = TableQuestion.of(asked, by, q, at, on, most)
         if question is None and (simultaneous or project):
             raise UsageError("--simultaneous and --project: go with a question, such as --mean COLUMN")
         if question is not None and group_by:
@@ -286,7 +291,9 @@ def _show(rows: list[dict[str, Any]], form: str, groups: tuple[str, ...]) -> Non
             "" if row[name] is None else number(row[name], 5)
             for name in ("estimate", "stderr", "low", "high", "influence")
         ]
-        what = "mean" if row["what"] == "mean" else f"share of {row['category'] or 'missing values'}"
+        what = row["what"]
+        if what != "mean":
+            what = f"{what} of {row['category'] or 'missing values'}"
         table.add_row(
             *(str(row[name]) for name in groups),
             row["column"],

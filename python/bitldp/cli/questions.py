@@ -39,6 +39,8 @@ class TableQuestion:
         Shares of quantiles, or what a share of records is below.
     on : tuple of str
         What a number is regressed on.
+    most : int or None
+        How many words.
     """
 
     kind: str
@@ -46,10 +48,17 @@ class TableQuestion:
     by: tuple[str, ...] = ()
     numbers: tuple[float, ...] = ()
     on: tuple[str, ...] = ()
+    most: int | None = None
 
     @classmethod
     def of(
-        cls, asked: Mapping[str, str | None], by: str | None, q: str, at: str | None, on: str | None
+        cls,
+        asked: Mapping[str, str | None],
+        by: str | None,
+        q: str,
+        at: str | None,
+        on: str | None,
+        most: int | None = None,
     ) -> TableQuestion | None:
         """Return the one question that options ask; None where there is none.
 
@@ -75,6 +84,8 @@ class TableQuestion:
         for option, value, owner in (("--at", at, "cdf"), ("--on", on, "regress")):
             if (value is not None) != (kind == owner):
                 raise UsageError(f"{option}: goes with --{owner}, and that with {option}")
+        if most is not None and kind != "top":
+            raise UsageError("--most: goes with --top")
         if by is not None and kind in ("table", "regress", "correlation"):
             raise UsageError(f"--by: does not go with --{kind}")
         listed = q if kind == "quantile" else at or ""
@@ -84,6 +95,7 @@ class TableQuestion:
             tuple(names(by, "--by")) if by else (),
             _floats(listed, "--q" if kind == "quantile" else "--at") if kind in ("quantile", "cdf") else (),
             tuple(names(on, "--on")) if on else (),
+            most,
         )
 
     def ask(self, released: ReleasedTable) -> TableAnswer:
@@ -97,6 +109,8 @@ class TableQuestion:
         arguments: list[Any] = [*self.columns]
         if self.kind == "regress":
             arguments.append(self.on)
+        elif self.kind == "top" and self.most is not None:
+            arguments.append(self.most)
         elif self.kind in ("quantile", "cdf"):
             arguments.append(self.numbers)
         options = {"by": self.by} if self.by else {}

@@ -29,7 +29,7 @@ from .laws import (
     well_formed,
     whole,
 )
-from .parameters import BITS, CODES, HASHES, RECORDS, SIZES, WORDS
+from .parameters import BITS, CODES, HASHES, ORDERED, RECORDS, SIZES, WORDS
 
 __all__ = ["canonical", "verify"]
 
@@ -230,7 +230,8 @@ def _planned(entry: Mapping[str, Any], part: _Part) -> None:
     gaps = column.get("nulls") == "report"
     must(not gaps or "interval" in entry, f"{title}: nulls='report' is for numbers")
     if "points" in entry and stated.get("interval") is None:  # of a mechanism that knows no interval
-        must(entry["interval"] == column["interval"], f"{title}: another interval than the plan's")
+        integers = [0, entry["points"] - 1] if name == "Hierarchy" else None
+        must(entry["interval"] == column.get("interval", integers), f"{title}: another interval than the plan's")
     else:
         must(column.get("interval") is None, f"{title}: the mechanism has an interval of its own, or none")
     output = "codes" if name in (*CODES, *RECORDS) else "bits" if name in BITS else "values"
@@ -469,6 +470,8 @@ def _released(entry: Mapping[str, Any]) -> list[str]:
         raise Unproven(f"the columns of {kind!r} are not known here")
     if kind in HASHES:
         return [f"{first}_{part}" for part in ("a", "b", "value")]
+    if kind in ORDERED:
+        return [f"{first}_{part}" for part in ORDERED[kind]]
     if kind == "BlockDesign" and p["public"]:
         raise Unproven("a report of two parts has no columns that are known here")
     if kind in ("MixedCap", "RecordCap"):
@@ -555,7 +558,7 @@ def _reports(entry: Mapping[str, Any], column: Mapping[str, Any]) -> tuple[set[s
     law = entry["law"][0]["laws"][0]
     if output == "bits":
         return {"0", "1"}, 2
-    if kind in RECORDS or kind in HASHES or law["law"] in ("mute", "unary"):
+    if kind in RECORDS or kind in HASHES or kind in ORDERED or law["law"] in ("mute", "unary"):
         return None
     if kind in WORDS:
         count = 1 << p["bits"]
