@@ -190,6 +190,8 @@ def estimate_of(counts: Any, codec: ColumnCodec, reading: Reading, size: int) ->
         made: Estimate = (counts if every is None else every[place]).estimate()
     except ValueError:  # there are no reports: what has no estimate was refused before
         return Estimate(np.full(size, np.nan), np.full(size, np.nan), 0)
-    if reading.labels == (None,) and every is None and len(codec.columns) > 1:
-        return made[place : place + 1]
-    return made
+    if reading.labels != (None,):
+        return made
+    if every is None and len(codec.columns) > 1:
+        made = made[place : place + 1]
+    return codec.rescaled(made, (reading.column,))

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp.base.errors import DataError, PlanError
-from bitldp.tables.codec import Decoding
 from bitldp.tables.intervals import Intervals
 from bitldp.tables.points import Points
 from bitldp.tables.reading import Of, Reading, refused
+from bitldp.tables.written import Decoding
 
 __all__ = ["Ranges"]
 

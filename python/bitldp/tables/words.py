@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from bitldp.base.errors import DataError, PlanError
 from bitldp.estimate.estimates import Estimate
-from bitldp.tables.codec import Batch, ColumnCodec, Decoding
+from bitldp.tables.codec import Batch, ColumnCodec
 from bitldp.tables.frames import first_row_of, plain_column, refuse_null
 from bitldp.tables.intervals import Intervals
 from bitldp.tables.reading import Of, Reading
+from bitldp.tables.written import Decoding
 
 __all__ = ["WordColumn"]
 

@@ -16,8 +16,7 @@ from .laws import CONTEXT, ONE, epsilon_of, of_law, of_rows, share_of_cap, sizes
 __all__ = [
     "BITS",
     "CODES",
-    "HASHES",
-    "ORDERED",
+    "NUMBERED",
     "RECORDS",
     "SIZES",
     "WORDS",
@@ -37,11 +36,16 @@ _Wanted = list[tuple[int, Check]]
 
 WORDS = ("FRR", "MOUE", "SymmetricRR", "UER")
 BITS = ("OUE", "RAPPOR", "SUE", "SubsetSelection")  # a report is a bit for each category
-HASHES = ("LOLOHA", "OLH")  # a report is a function and a value
-#: Whose reports are public numbers and a code, and what the columns of these are called.
-ORDERED = {"HeavyHitters": ("group", "function", "code"), "Hierarchy": ("level", "code")}
+_HASH = ("a", "b", "value")  # a function and a value
+#: Mechanisms whose reports are public numbers and a code, and what the columns of these are called.
+NUMBERED = {
+    "HeavyHitters": ("group", "function", "code"),
+    "Hierarchy": ("level", "code"),
+    "LOLOHA": _HASH,
+    "OLH": _HASH,
+}
 # Reports that are no category and no number:
-CODES = ("BlockDesign", "HadamardResponse", "WorkloadDesign", *HASHES, *WORDS, *ORDERED)
+CODES = ("BlockDesign", "HadamardResponse", "WorkloadDesign", *NUMBERED, *WORDS)
 _ATTRIBUTES = ("CategoricalRecord", "MixedRecord")  # each by a mechanism of its own
 RECORDS = (*_ATTRIBUTES, "MixedCap", "RecordCap")
 SIZES = ("categories", "classes", "candidates", "size")
