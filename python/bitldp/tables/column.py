@@ -62,8 +62,8 @@ class Column:
         numbers (`JointWindow`, `MixedRecord`, ...): an interval for each column of numbers, which is mapped
         to the mechanism's before anything is randomized, and back in every answer; one is that of all.
     nulls : {"refuse", "category", "fill", "report"}
-        A missing value (null or NaN) is refused; is a category of its own, after all others (the mechanism
-        has one more then); counts as the public value `fill`, which biases what is known of those who
+        A missing value (null or NaN) is refused; is a category of its own, after all others (a mechanism of
+        as many categories as are listed gets one more then); counts as the public value `fill`, which biases what is known of those who
         answered; or, of one column of numbers, is reported: a bit that says whether there is a value takes a
         third of the mechanism's epsilon. It never passes through.
     fill : float or str, optional
@@ -118,10 +118,34 @@ class Column:
             self._set("categories", tuple(listed(value) for value in self.categories))
         if self.interval is not None:
             self._set("interval", _intervals(self.interval))
+        if self.nulls == "category":
+            self._count_missing()
         checks.choice("nulls", self.nulls, _POLICIES)
         if (self.nulls == "fill") != (self.fill is not None):
             raise PlanError(f"{ColumnSettings(columns).title}: nulls='fill' and fill= go together")
         self._set("codecs", self._made())
+
+    def _count_missing(self) -> None:
+        """Give a mechanism that has as many categories as are listed one more, for missing values."""
+        mechanism, listed = self.mechanism, self.categories
+        if listed is None:
+            listed = _labels_of(mechanism)
+        if listed is None or len(mechanism._members) > 1:
+            return
+        if isinstance(mechanism, LabelledAttributes):
+            sizes = tuple(map(len, listed))
+            if mechanism._sizes != sizes:
+                return
+            more: Any = {"attributes": tuple(size + 1 for size in sizes)}
+        elif mechanism._sized_by is not None and mechanism.parameters[mechanism._sized_by] is not None:
+            size = mechanism.parameters[mechanism._sized_by]
+            if (size if isinstance(size, (int, np.integer)) else len(size)) != len(listed):
+                return
+            more = {mechanism._sized_by: len(listed) + 1}
+        else:
+            return
+        self._set("mechanism", type(mechanism)._quiet(**{**mechanism.parameters, **more}))
+        self._set("categories", tuple(listed))
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)

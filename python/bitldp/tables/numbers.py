@@ -362,9 +362,8 @@ class Reals(NumericColumns, takes="reals"):
     def written(self, reports: Any, arrow_type: pa.DataType) -> list[tuple[str, Any]]:
         """Return a column for each number, or for each number of a report."""
         if self._pairs:
-            reports = np.concatenate(
-                [np.asarray(each).reshape(len(reports[0]), -1) for each in reports], axis=1
-            )
+            parts = zip(reports, self.mechanism._report_parts, strict=True)
+            reports = np.concatenate([np.asarray(each).reshape(-1, n) for each, (n, _) in parts], axis=1)
         return super().written(reports, arrow_type)
 
     def by_column(self, written: list[tuple[str, Any]]) -> dict[str, list[tuple[str, Any]]]:
