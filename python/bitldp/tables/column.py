@@ -63,9 +63,9 @@ class Column:
         to the mechanism's before anything is randomized, and back in every answer; one is that of all.
     nulls : {"refuse", "category", "fill", "report"}
         A missing value (null or NaN) is refused; is a category of its own, after all others (a mechanism of
-        as many categories as are listed gets one more then); counts as the public value `fill`, which biases what is known of those who
-        answered; or, of one column of numbers, is reported: a bit that says whether there is a value takes a
-        third of the mechanism's epsilon. It never passes through.
+        as many categories as are listed gets one more then); counts as the public value `fill`, which biases
+        what is known of those who answered; or, of one column of numbers, is reported: a bit that says
+        whether there is a value takes a third of the mechanism's epsilon. It never passes through.
     fill : float or str, optional
         With ``nulls="fill"``: what a missing value counts as.
     output : {"values", "codes", "bits"}, optional

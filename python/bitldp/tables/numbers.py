@@ -237,7 +237,9 @@ class Reals(NumericColumns, takes="reals"):
     @property
     def public(self) -> dict[str, Any]:
         """The interval, and the decoded value of each code where codes are written."""
-        letters = {"letters": self.mechanism.letters.tolist()} if self.output == "codes" else {}
+        letters = (
+            {"letters": self.mechanism.letters.tolist()} if self.output == "codes" and not self._pairs else {}
+        )
         own = {} if self.scales is None else {"intervals": [list(each) for each in self.scales.intervals]}
         return {"interval": list(self.interval), **letters, **own}
 

@@ -19,7 +19,7 @@ from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.joint import Read, Term
 from bitldp.tables.reading import Reading
 
-__all__ = ["known", "letters_together", "resolved", "shared"]
+__all__ = ["joint", "known", "letters_together", "resolved", "shared"]
 
 
 def shared(codecs: Sequence[ColumnCodec], reads: Sequence[Read]) -> bool:
@@ -84,10 +84,10 @@ def resolved(
 
 def _read(codecs: Sequence[ColumnCodec], reads: Sequence[Read]) -> Read:
     number = reads[0].codec
-    return Read(number, _product(codecs[number], [each.reading for each in reads]))
+    return Read(number, joint(codecs[number], [each.reading for each in reads]))
 
 
-def _product(codec: ColumnCodec, readings: Sequence[Reading]) -> Reading:
+def joint(codec: ColumnCodec, readings: Sequence[Reading]) -> Reading:
     """Return the reading of products of entries of columns of one report.
 
     Notes
@@ -97,6 +97,8 @@ def _product(codec: ColumnCodec, readings: Sequence[Reading]) -> Reading:
     factor f_U of the law. So the sum over all U of f_U, the product of the y_j in U, and that of the m_j of
     the others has the product of the truths for its mean.
     """
+    if len(readings) == 1:
+        return readings[0]
     names = [each.column for each in readings]
     if len(set(names)) < len(names):
         raise PlanError(f"column {names[-1]!r}: is named twice")

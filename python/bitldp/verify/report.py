@@ -241,7 +241,8 @@ def _planned(entry: Mapping[str, Any], part: _Part) -> None:
         must(entry["intervals"] == own, f"{title}: other intervals than the plan's")
     else:
         must(column.get("interval") is None, f"{title}: the mechanism has an interval of its own, or none")
-    output = "codes" if name in (*CODES, *RECORDS) or "intervals" in entry else "bits" if name in BITS else "values"
+    coded = name in (*CODES, *RECORDS) or "intervals" in entry
+    output = "codes" if coded else "bits" if name in BITS else "values"
     must(entry["output"] == (column.get("output") or output), f"{title}: another output than the plan's")
     numbers = entry["output"] == "values" and "interval" in entry
     must(("decode" in entry) == ("bias_bound" in entry) == numbers, f"{title}: decode is for numbers")
