@@ -63,7 +63,7 @@ class Scales:
 
     @property
     def _factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """What a number of the mechanism is multiplied by, and moved by, to be one of each column."""
+        """Factor and shift that make a number of the mechanism one of each column."""
         low, high = self._ends
         scale = (high - low) / (self.span[1] - self.span[0])
         return scale, low - scale * self.span[0]
