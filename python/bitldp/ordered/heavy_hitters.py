@@ -541,8 +541,11 @@ class PrefixAccumulator(BatchAccumulator):
         return self._judged(named)
 
     def _state(self) -> dict[str, Any]:
-        parts: Any = self._reports() if self.n else ()
-        return {"n": self.n, "reports": [part.tolist() for part in parts]}
+        if not self.n:
+            return {"n": 0, "reports": []}
+        groups, functions, codes = self._reports()
+        order = np.lexsort((codes, functions, groups))  # the same in whatever order they came
+        return {"n": self.n, "reports": [part[order].tolist() for part in (groups, functions, codes)]}
 
     def _restore(self, state: dict[str, Any]) -> None:
         n, reports = saved.whole(state.get("n")), state.get("reports")

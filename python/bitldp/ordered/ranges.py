@@ -440,7 +440,9 @@ class RangeAccumulator(AttributesAccumulator):
         if rows.ndim != 2 or rows.shape[1] != self._size:
             raise ValueError(f"weights: shape must be (m, {self._size}), got {rows.shape}")
         leaves = self._leaves()
-        return Estimate(rows @ leaves, self._stderr(rows, leaves), self.n)
+        sizes = [each._support_sizes() for each in self.mechanism.mechanisms]
+        moved = LIARS * float(furthest(self._consistency, self._laws, sizes, rows).max(initial=0.0))
+        return Estimate(rows @ leaves, self._stderr(rows, leaves), self.n, influence=moved)
 
     def _moved(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> float:
         """Return how far liars could have moved the share of any of some ranges."""

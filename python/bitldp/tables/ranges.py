@@ -19,7 +19,9 @@ from bitldp.tables.written import Decoding
 __all__ = ["Ranges"]
 
 _MOST = 4096  # points whose shares are told apart
-_LISTED = 1 << 21  # numbers of a table that lists all reports
+_LISTED = 1 << 22  # numbers of reports, times points, up to which all reports are listed
+_HELD = 1 << 22  # indicators that are held at once
+_NEAR = 0.15  # part by which second moments may be off where reports are not listed
 _QUARTERS = (0.25, 0.5, 0.75)
 
 
@@ -74,9 +76,11 @@ class _Sums:
         """Return the sums by reports, shape (n, sums)."""
         result = np.empty((len(levels), len(self.always)))
         for level, each in enumerate(self.levels):
-            those = np.flatnonzero(levels == level)
-            own = each._indicators(codes[those]) @ self.weights[level].T - self.means[level]
-            result[those] = self.always + len(self.levels) * own
+            every, step = np.flatnonzero(levels == level), max(1, _HELD // self.weights[level].shape[1])
+            for start in range(0, len(every), step):
+                those = every[start : start + step]
+                own = each._indicators(codes[those]) @ self.weights[level].T - self.means[level]
+                result[those] = self.always + len(self.levels) * own
         return result
 
     @property
@@ -94,7 +98,10 @@ class _Sums:
         return np.stack([np.min(every, axis=(0, 1)), np.max(every, axis=(0, 1))])
 
     def second(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return E[sum^2 | point], shape (points, sums), of points below given nodes of each level."""
+        """Return E[sum^2 | point], shape (points, sums), of points below given nodes of each level.
+
+        It is that of a design whose blocks meet evenly, as they nearly do.
+        """
         result = np.zeros((len(places), len(self.always)))
         count = len(self.levels)
         for level, ((p, q, r, s), weights, mean) in enumerate(
@@ -209,7 +216,7 @@ class Ranges(Points, takes="ordered"):
         """Return the reading of sums over the points, one for each label."""
         sums, total = self._sums(weights), int(self._cells.sum())
         table = None
-        if total * len(weights) <= _LISTED:
+        if total * self.points <= _LISTED:
             every = np.repeat(np.arange(len(self._cells)), self._cells)
             codes = np.arange(total) - np.repeat(np.cumsum(self._cells) - self._cells, self._cells)
             table = sums.read(every, codes)
@@ -232,6 +239,23 @@ class Ranges(Points, takes="ordered"):
             linear=self._linear,
         )
 
+    def _second(
+        self, table: NDArray[np.float64] | None, weights: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], float]:
+        """Return E[sum^2 | point], shape (points, sums), and the part by which it may be off."""
+        places = self.mechanism._tree.ancestors(np.arange(self.points))
+        if table is None:
+            return self._sums(weights).second(places), _NEAR
+        result, start = np.zeros((self.points, len(weights))), 0
+        for level, each in enumerate(self.mechanism.mechanisms):
+            codes = np.arange(each.channel.outputs)
+            inside = each._support(codes, np.arange(self.mechanism._tree.sizes[level])).T
+            likely, width = each.probabilities()[0], inside.sum(axis=1, keepdims=True)
+            law = np.where(inside, likely / width, (1.0 - likely) / np.maximum(1, len(codes) - width))
+            result += (law @ np.square(table[start : start + len(codes)]))[places[:, level]]
+            start += len(codes)
+        return result / len(self.mechanism.mechanisms), 0.0
+
     def reading(self, column: str, of: Of) -> Reading:
         """Return the indicators of the points, or a number or square by them; see `ColumnCodec.reading`."""
         points = self._numbers
@@ -243,19 +267,20 @@ class Ranges(Points, takes="ordered"):
             if of != "category":
                 truths = (points if of == "number" else np.square(points))[None]
                 made = self._linear(column, (None,), truths)
-                second = self._sums(truths).second(self.mechanism._tree.ancestors(np.arange(self.points)))
-                return replace(made, floor=max(0.0, float((second - np.square(truths.T)).min())))
+                second, off = self._second(made.table, truths)
+                variance = second * (1.0 - off) - np.square(truths.T)
+                return replace(made, floor=max(0.0, float(variance.min())))
             one = np.eye(self.points)
             made = self._linear(column, tuple(points.tolist()), one)
-            second = self._sums(one).second(self.mechanism._tree.ancestors(np.arange(self.points)))
+            second, off = self._second(made.table, one)
         except ValueError as error:
             raise refused(f"column {column!r}", self.settings.mechanism, of, str(error)) from None
-        own = second.diagonal().copy()
+        own = second.diagonal() * (1.0 + off)
         np.fill_diagonal(second, np.inf)
-        least = second.min(axis=0)
+        least = second.min(axis=0) * (1.0 - off)
         np.fill_diagonal(second, -np.inf)
         floor = max(0.0, min(float(own.min()) - 1.0, float(least.min())))
-        return replace(made, moments=np.stack([own, least, second.max(axis=0)]), floor=floor)
+        return replace(made, moments=np.stack([own, least, second.max(axis=0) * (1.0 + off)]), floor=floor)
 
     # -- counts
 

@@ -72,12 +72,13 @@ def topped(released: _Asked, column: str, t: int, by: Sequence[str]) -> TableAns
     words = [word for each in estimates for word in codec.labelled(each.labels)]
     kind = pa.string() if codec.mechanism.alphabet is not None else pa.uint64()
     limits = Stacked([(size, each.limits) for size, each in zip(sizes, estimates, strict=True)])
-    note = codec.filling or ""
+    doubts = [codec.doubt(each, j) for each in estimates for j in range(len(each.value))]
+    notes = ["; ".join(filter(None, [doubt, codec.filling])) for doubt in doubts]
     return TableAnswer(
         *("share", column, {**keys, column: pa.array(words, kind)}),
         *(np.concatenate([getattr(each, name) for each in estimates]) for name in ("value", "stderr")),
         np.repeat([each.n for each in estimates], sizes),
-        [note] * len(words),
+        notes,
         limits,
         span=(0.0, 1.0),
         **released._options,

@@ -22,6 +22,7 @@ from bitldp.tables.written import Decoding
 __all__ = ["WordColumn"]
 
 _SHOWN = 10  # words of an aggregate's answer
+_CLEAR = 2.0  # standard errors above 0, from which on a word is taken for one
 
 
 class WordColumn(ColumnCodec, takes="words"):
@@ -167,6 +168,12 @@ class WordColumn(ColumnCodec, takes="words"):
         estimate: Estimate = counts.estimate(most, apart=True)
         return estimate
 
+    @staticmethod
+    def doubt(found: Estimate, j: int) -> str:
+        """Return what a reader of a word should know of it."""
+        rare = found.value[j] < _CLEAR * found.stderr[j]
+        return "may be nobody's word: its share is not told from 0" if rare else ""
+
     def answers(self, counts: Any, intervals: Intervals) -> Iterator[dict[str, Any]]:
         """Yield the shares of the most frequent words."""
         about = {"column": self.columns[0], "what": "share", "records": int(counts.n)}
@@ -178,12 +185,13 @@ class WordColumn(ColumnCodec, takes="words"):
             return
         first = intervals.add(found, counts.mechanism)
         for j, word in enumerate(self.labelled(found.labels)):
+            doubt = self.doubt(found, j)
             yield {
                 **about,
                 "category": None if word is None else str(word),
                 "estimate": float(found.value[j]),
                 "stderr": float(found.stderr[j]),
                 "interval": first + j,
-                "note": self.filling,
+                "note": "; ".join(filter(None, [doubt, self.filling])) or None,
                 "influence": found.influence,
             }
