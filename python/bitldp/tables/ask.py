@@ -204,9 +204,11 @@ class ReleasedTable:
             squares.append((each.covariance * unbiased + np.outer(each.mean, each.mean)) * (each.n / total))
         value = np.concatenate(values)
         covariance = (diagonal(squares) - np.outer(value, value)) / max(1, total - 1)
-        whole = together.shared(self.plan.codecs, split)
-        readings = [together.known(self.plan.codecs, split)] if whole else [each.reading for each in split]
-        law = cell_law(readings, bool(kept), len(found))
+        codecs, grouped = self.plan.codecs, bool(kept)
+        if together.shared(codecs, split):
+            law = together.cells_together(together.known(codecs, split), grouped, len(found))
+        else:
+            law = cell_law([each.reading for each in split], grouped, len(found))
         variance = np.maximum(covariance.diagonal() * total, law.mixed.bounds(value)[0])
         n = np.full(len(value), total)
         cells = [(each.reading.column, each.reading.labels) for each in split]

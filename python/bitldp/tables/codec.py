@@ -351,6 +351,8 @@ class ColumnCodec(ABC):
             )
             for start in range(0, max(1, len(x)), _core.CHUNK)
         ]
+        if isinstance(pieces[0], tuple):  # which of the columns were drawn, and codes about them
+            return self._values(type(pieces[0])(*map(np.concatenate, zip(*pieces, strict=True))))
         return self._values(np.concatenate(pieces))
 
     def randomize_keyed(
@@ -484,8 +486,12 @@ class ColumnCodec(ABC):
         """
         raise refused(f"column {column!r}", self.settings.mechanism, of)
 
+    def unit(self, column: str) -> float:
+        """Return how many of a column's units one of the mechanism is."""
+        return 1.0
+
     def rescaled(self, estimate: Estimate, columns: Sequence[str]) -> Estimate:
-        """Return the estimate of a mechanism about some columns, in the units of the columns."""
+        """Return the estimate of a mechanism about some columns, in their units but for its influence."""
         return estimate
 
     @property
@@ -578,5 +584,7 @@ class ColumnCodec(ABC):
                 "interval": None if first is None else first + j,
                 "records": int(counts.n),
                 "note": note,
-                "influence": influence,
+                "influence": None
+                if influence is None
+                else influence * self.unit(columns[min(j, len(columns) - 1)]),
             }

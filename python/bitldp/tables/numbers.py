@@ -54,6 +54,10 @@ class NumericColumns(ColumnCodec):
         """The maps of the columns' own intervals, where they have such."""
         return scales_of(self.settings, self.columns, self.mechanism._span)
 
+    def unit(self, column: str) -> float:
+        """Return how many of a column's units one of the mechanism is."""
+        return 1.0 if self.scales is None else self.scales.unit(self.columns.index(column))
+
     def rescaled(self, estimate: Estimate, columns: Sequence[str]) -> Estimate:
         """Return means in the intervals of their columns."""
         places = [self.columns.index(each) for each in columns]
@@ -127,7 +131,7 @@ class Numbers(NumericColumns, takes="numbers"):
 
     def _check(self) -> None:
         super()._check()
-        if self.settings.intervals:
+        if self.settings.interval is not None:
             raise PlanError(f"{self.settings.title}: interval: words of bits have a range of their own")
 
     def _decoding(self) -> Decoding:
@@ -305,12 +309,8 @@ class Reals(NumericColumns, takes="reals"):
         if known is None:
             raise refused(title, self.settings.mechanism, of, "too few letters tell them from other squares")
         values, bias = known
-        note = f"squares are at most {bias * self._unit(place) ** 2:.3g} too large"
+        note = f"squares are at most {bias * self.unit(self.columns[place]) ** 2:.3g} too large"
         return by_code(column, values, codes, squared(made.span), 0.0, note)
-
-    def _unit(self, place: int) -> float:
-        """Return how many of a column's units one of the mechanism is."""
-        return 1.0 if self.scales is None else self.scales.unit(place)
 
     def _of_drawn(self, made: Reading, place: int, of: Of) -> Reading:
         """Return the reading of a number, or of its square, of records whose reports may be about others.
@@ -331,7 +331,7 @@ class Reals(NumericColumns, takes="reals"):
                     "too few letters tell them from other squares",
                 )
             values, bias = known
-            note = f"squares are at most {bias * self._unit(place) ** 2:.3g} too large"
+            note = f"squares are at most {bias * self.unit(self.columns[place]) ** 2:.3g} too large"
             span = squared(span)
         middle = sum(span) / 2.0
 

@@ -67,6 +67,12 @@ class Record(ColumnCodec, takes="record"):
         """The maps of the intervals of the columns of numbers, where they have such."""
         return scales_of(self.settings, self.numbers, self.mechanism.interval if self.numbers else None)
 
+    def unit(self, column: str) -> float:
+        """Return how many of a column's units one of the mechanism is."""
+        if self.scales is None or column not in self.numbers:
+            return 1.0
+        return self.scales.unit(self.numbers.index(column))
+
     def rescaled(self, estimate: Estimate, columns: Sequence[str]) -> Estimate:
         """Return means of numbers in the intervals of their columns."""
         if self.scales is None or columns[0] not in self.numbers:
@@ -224,8 +230,11 @@ class Record(ColumnCodec, takes="record"):
             if known is None:
                 raise ValueError(f"numbers are on {len(part.points)} points, too few to tell squares")
             letters, bias = known
-            unit = 1.0 if self.scales is None else self.scales.unit(self.numbers.index(column))
-            span, floor, note = squared(span), 0.0, f"squares are at most {bias * unit**2:.3g} too large"
+            span, floor, note = (
+                squared(span),
+                0.0,
+                f"squares are at most {bias * self.unit(column) ** 2:.3g} too large",
+            )
         made = by_code(column, letters, lambda x: np.asarray(x, np.int64).reshape(-1), span, floor, note)
         return replace(made, rate=rate)
 

@@ -110,7 +110,6 @@ class Scales:
             made,
             value=made.value * scale + shift,
             stderr=made.stderr * scale,
-            influence=None if made.influence is None else made.influence * float(scale.max()),
             limits=None if made.limits is None else _Mapped(made.limits, scale, shift),
         )
 

