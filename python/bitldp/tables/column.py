@@ -393,7 +393,12 @@ def _parameter(value: Any) -> Any:
 # -- plans as TOML
 
 
-def toml_of(columns: Sequence[Mapping[str, Any]], keep: Sequence[str], types: Mapping[str, str]) -> str:
+def toml_of(
+    columns: Sequence[Mapping[str, Any]],
+    keep: Sequence[str],
+    types: Mapping[str, str],
+    keep_as: Mapping[str, str],
+) -> str:
     """Return a plan as TOML, of its columns as JSON values.
 
     Raises
@@ -404,12 +409,12 @@ def toml_of(columns: Sequence[Mapping[str, Any]], keep: Sequence[str], types: Ma
     require("writing a plan as TOML", ["tomli_w"], "tables")
     import tomli_w
 
-    stated = {**({"keep": list(keep)} if keep else {}), **({"types": dict(types)} if types else {})}
-    return tomli_w.dumps({**stated, "column": list(columns)})
+    stated = {"keep": list(keep), "types": dict(types), "keep_as": dict(keep_as)}
+    return tomli_w.dumps({**{name: each for name, each in stated.items() if each}, "column": list(columns)})
 
 
-def columns_of_toml(text: str) -> tuple[list[Column], list[str], dict[str, Any]]:
-    """Return the columns, the kept names and the stated types of a plan's TOML.
+def columns_of_toml(text: str) -> tuple[list[Column], list[str], dict[str, Any], dict[str, Any]]:
+    """Return the columns of a plan's TOML, its kept names, stated types, and what is kept in another form.
 
     Raises
     ------
@@ -418,9 +423,9 @@ def columns_of_toml(text: str) -> tuple[list[Column], list[str], dict[str, Any]]
     """
     document = _loads(text)
     for name in document:
-        if name not in ("column", "keep", "types"):
+        if name not in ("column", "keep", "types", "keep_as"):
             raise PlanError(
-                f"line {_line(text, name)}: {name}: no such key; a plan has column, keep and types"
+                f"line {_line(text, name)}: {name}: no such key; a plan has column, keep, types and keep_as"
             )
     keep = document.get("keep", [])
     if not (isinstance(keep, list) and all(isinstance(name, str) for name in keep)):
@@ -428,13 +433,17 @@ def columns_of_toml(text: str) -> tuple[list[Column], list[str], dict[str, Any]]
     types = document.get("types", {})
     if not isinstance(types, dict):
         raise PlanError(f"line {_line(text, 'types')}: types: must be a type for each name of a column")
+    keep_as = document.get("keep_as", {})
+    if not isinstance(keep_as, dict):
+        raise PlanError(f"line {_line(text, 'keep_as')}: keep_as: must be a form for the name of a column")
     tables = document.get("column", [])
     if not isinstance(tables, list) or not tables:
         raise PlanError("line 1: a plan has one or more [[column]] tables")
     starts = [number for number, line in enumerate(text.splitlines(), 1) if _HEAD.match(line)]
     if len(starts) != len(tables):  # written in another form of TOML
         starts = [1] * len(tables)
-    return [_located(text, start, table) for start, table in zip(starts, tables, strict=True)], keep, types
+    made = [_located(text, start, table) for start, table in zip(starts, tables, strict=True)]
+    return made, keep, types, keep_as
 
 
 _HEAD = re.compile(r"\s*\[\[\s*column\s*\]\]")

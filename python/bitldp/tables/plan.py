@@ -28,6 +28,7 @@ from bitldp.tables.engines import EngineRelease, arrow_schema
 from bitldp.tables.frames import opened
 from bitldp.tables.ids import SeenIds, ids_of
 from bitldp.tables.key import ReleaseKey
+from bitldp.tables.pseudonyms import checked_keep_as, linked_name, pseudonyms
 from bitldp.tables.stream import StreamRelease, refuse_stream
 from bitldp.tables.types import checked_types, refuse_other, rounded, types_of
 
@@ -50,6 +51,11 @@ class TablePlan:
         Type of each column that is released, and of the records' ids: "integer", "float32", "float64",
         "boolean", "date", "text" or "bytes". A table of other types is refused; numbers are taken in single
         precision where the type is "float32". `typed` states the types of a first table.
+    keep_as : mapping of str, optional
+        ``{"id": "pseudonym"}``: the column of the records' ids leaves as "id_pseudonym", HMAC-SHA256 of each
+        id under the release's key. All releases under one key then link the reports of a person, for
+        everybody: their epsilons add up, and so does what is known of the person from elsewhere. Whoever
+        holds the key can tell who is who.
 
     Raises
     ------
@@ -76,7 +82,11 @@ class TablePlan:
     """
 
     def __init__(
-        self, columns: Sequence[Column], keep: Sequence[str] = (), types: Mapping[str, str] | None = None
+        self,
+        columns: Sequence[Column],
+        keep: Sequence[str] = (),
+        types: Mapping[str, str] | None = None,
+        keep_as: Mapping[str, str] | None = None,
     ) -> None:
         self.columns: tuple[Column, ...] = tuple(columns)
         self.keep: tuple[str, ...] = (keep,) if isinstance(keep, str) else tuple(keep)
@@ -89,7 +99,11 @@ class TablePlan:
         self.codecs: tuple[ColumnCodec, ...] = tuple(
             codec for column in self.columns for codec in column.codecs
         )
-        _once([*(name for codec in self.codecs for name in codec.names), *self.keep], "is released twice")
+        self.keep_as = checked_keep_as(keep_as)
+        linked = [*map(linked_name, self.keep_as)]
+        _once([*(name for column in self.columns for name in column.inputs), *self.keep_as], "is named twice")
+        released = [name for codec in self.codecs for name in codec.names]
+        _once([*released, *self.keep, *linked], "is released twice")
         self.types: dict[str, str] = checked_types(types, self.codecs) if types else {}
 
     def typed(self, frame: Any, record: str | None = None) -> TablePlan:
@@ -115,7 +129,7 @@ class TablePlan:
         for name, kind in types.items():
             if not kind:
                 raise PlanError(f"column {name!r}: has no values that would show its type")
-        return TablePlan(self.columns, self.keep, types)
+        return TablePlan(self.columns, self.keep, types, self.keep_as)
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -126,6 +140,11 @@ class TablePlan:
     def inputs(self) -> tuple[str, ...]:
         """The columns that mechanisms read."""
         return tuple(dict.fromkeys(name for codec in self.codecs for name in codec.columns))
+
+    @property
+    def charged(self) -> tuple[str, ...]:
+        """The columns that a ledger names: those that mechanisms read, and what links their records."""
+        return (*self.inputs, *map(linked_name, self.keep_as))
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -182,8 +201,9 @@ class TablePlan:
 
     def fingerprint(self) -> dict[str, Any]:
         """Return the plan as JSON values, parameters under their lasting names."""
-        types = {"types": dict(self.types)} if self.types else {}
-        return {"column": [column.to_document() for column in self.columns], "keep": list(self.keep), **types}
+        more = {"types": dict(self.types)} if self.types else {}
+        more |= {"keep_as": dict(self.keep_as)} if self.keep_as else {}
+        return {"column": [column.to_document() for column in self.columns], "keep": list(self.keep), **more}
 
     @cached_property
     def digest(self) -> str:
@@ -212,16 +232,18 @@ class TablePlan:
     @classmethod
     def from_document(cls, document: Any) -> TablePlan:
         """Return the plan of JSON values, as `fingerprint` gives them."""
-        if not isinstance(document, dict) or set(document) - {"column", "keep", "types"}:
-            raise PlanError("plan: must have column, keep and types, and nothing else")
+        if not isinstance(document, dict) or set(document) - {"column", "keep", "types", "keep_as"}:
+            raise PlanError("plan: must have column, keep, types and keep_as, and nothing else")
         columns, keep = document.get("column"), document.get("keep", [])
         if not isinstance(columns, list) or not isinstance(keep, list):
             raise PlanError("plan: column and keep must be lists")
-        return cls([Column.from_document(each) for each in columns], keep, document.get("types"))
+        made = [Column.from_document(each) for each in columns]
+        return cls(made, keep, document.get("types"), document.get("keep_as"))
 
     def to_toml(self) -> str:
         """Return the plan as a TOML text, for a file that people read."""
-        return toml_of([column.to_document(named=True) for column in self.columns], self.keep, self.types)
+        columns = [column.to_document(named=True) for column in self.columns]
+        return toml_of(columns, self.keep, self.types, self.keep_as)
 
     @classmethod
     def from_toml(cls, text: str) -> TablePlan:
@@ -247,8 +269,8 @@ class TablePlan:
         file.write_text(self.to_json() if file.suffix == ".json" else self.to_toml(), encoding="utf-8")
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TablePlan) and (self.columns, self.keep, self.types) == (
-            *(other.columns, other.keep, other.types),
+        return isinstance(other, TablePlan) and (self.columns, self.keep, self.types, self.keep_as) == (
+            *(other.columns, other.keep, other.types, other.keep_as),
         )
 
     def __hash__(self) -> int:
@@ -258,6 +280,7 @@ class TablePlan:
         """Return the columns, a line each."""
         lines = "".join(f"\n    {column!r}," for column in self.columns)
         types = f", types={self.types!r}" if self.types else ""
+        types += f", keep_as={self.keep_as!r}" if self.keep_as else ""
         return f"TablePlan([{lines}\n], keep={list(self.keep)!r}{types})"
 
 
@@ -290,6 +313,9 @@ class TableRelease(EngineRelease):
             )
         if key is not None and not isinstance(key, ReleaseKey):
             raise TypeError(f"key: must be a ReleaseKey, not {type(key).__name__}")
+        if plan.keep_as and record not in plan.keep_as:
+            (name,) = plan.keep_as
+            raise PlanError(f"keep_as: a pseudonym of {name!r} needs a key, and record={name!r}")
         if not isinstance(snapshot, str):
             raise TypeError(f"snapshot: must be a str, not {type(snapshot).__name__}")
         if key is None and snapshot:
@@ -439,8 +465,15 @@ class TableRelease(EngineRelease):
             made += [(name, _signed(codec, values)) for name, values in codec.written(reports, arrow_type)]
             column += len(codec.columns)
         made += [(name, table.column(name)) for name in self.plan.keep]
+        made += [(linked_name(name), self._pseudonyms(table.column(name))) for name in self.plan.keep_as]
         released = pa.table([values for _, values in made], names=[name for name, _ in made])
         return released.replace_schema_metadata(self.metadata)
+
+    def _pseudonyms(self, column: Any) -> pa.Array:
+        """Return the pseudonyms of ids, which are the same in all releases under the key."""
+        if self._key is None or self.record is None:
+            raise PlanError("key: this release has none")
+        return pseudonyms(column, self.record, self._key.derive(b"bitldp.tables", b"pseudonym"))
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of what is released of tables of a schema."""
@@ -515,7 +548,7 @@ class TableRelease(EngineRelease):
         note = f"{note} types {types}" if types else note
         note = f"{note} data {data}" if data else note
         entry = Entry(*named(self.guarantee), 1, note, release=self.id, reservation=reservation)
-        return ledger._charge(replace(entry, plan=self.plan.digest, name=name, columns=self.plan.inputs))
+        return ledger._charge(replace(entry, plan=self.plan.digest, name=name, columns=self.plan.charged))
 
     @property
     def _types_digest(self) -> str:

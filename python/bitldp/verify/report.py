@@ -142,17 +142,33 @@ def _stated(report: Mapping[str, Any]) -> Iterator[Statement]:
         must(names == [str(j) for j in range(len(names))], "the columns of an array are numbers")
         yield Statement(NOTE, "an array has no plan: parameters are those that the mechanism's entry states")
     else:
-        must(not set(plan) - {"column", "keep", "types"}, "the plan has keys that no plan has")
+        must(not set(plan) - {"column", "keep", "types", "keep_as"}, "the plan has keys that no plan has")
         parts = [part for column in plan["column"] for part in _parts(column)]
         must(len(parts) == len(entries), "has other mechanisms than its plan")
         for entry, part in zip(entries, parts, strict=True):
             _planned(entry, part)
         must(kept == plan.get("keep", []), "keeps other columns than its plan")
+        yield from _linked(report, plan.get("keep_as", {}))
         if "types" in plan:
             _typed(plan["types"], entries)
         yield Statement(PROVEN, "mechanisms, parameters and columns are those of the plan")
     if kept:
         yield Statement(NOTE, f"released as they are, without any privacy: {', '.join(kept)}")
+
+
+def _linked(report: Mapping[str, Any], keep_as: Any) -> Iterator[Statement]:
+    """Check what the report says of the pseudonyms of its records."""
+    must(isinstance(keep_as, dict) and len(keep_as) <= 1, "the plan keeps several columns of ids")
+    must(all(form == "pseudonym" for form in keep_as.values()), "the plan keeps a column in no known form")
+    names = [f"{name}_pseudonym" for name in keep_as]
+    must(report.get("linked_by", []) == names, "is linked by other columns than its plan says")
+    must(not names or report["repeatable"], "has pseudonyms, and no key that they are made with")
+    if names:
+        yield Statement(
+            NOTE,
+            f"linked by {names[0]}: reports of one person in all releases under its key are linked, for "
+            "everybody, and the epsilons of these releases add up",
+        )
 
 
 class _Part(NamedTuple):
@@ -446,7 +462,7 @@ def _file(report: Mapping[str, Any], path: Path) -> Iterator[Statement]:
         if reports is not None:
             allowed |= dict.fromkeys(own, reports)
         names += own
-    names += report["kept_unperturbed"]
+    names += report["kept_unperturbed"] + report.get("linked_by", [])
     found = contents_of(path, names)
     ordered = report["release"] is not None  # a run by options leaves columns where they were
     same = found.names == names if ordered else sorted(found.names) == sorted(names)

@@ -111,14 +111,18 @@ def test_products_are_those_of_the_truths(name: str) -> None:
         assert np.all(np.abs(values.mean(axis=0) - moments(table, *pair)) < FAR * error), pair
         assert np.all((values >= reading.ends[0] - 1e-9) & (values <= reading.ends[1] + 1e-9))
         law = known(own.codecs, reads)
-        assert np.all((law.ends[0] <= values.min(axis=0) + 1e-9) & (values.max(axis=0) <= law.ends[1] + 1e-9))
+        least, most = law.ends
+        assert np.all((least <= values.min(axis=0) + 1e-9) & (values.max(axis=0) <= most + 1e-9))
         if codec.apart:
             continue
         assert terms[0] == ((2, 0),)
         apart = np.einsum("ni,nj->nij", *(each.reading.read(given) for each in reads)).reshape(
             len(values), -1
         )
-        if name in ("cap", "mixed cap") and pair == ("a", "b"):  # what a product without the pair law would say
+        if name in ("cap", "mixed cap") and pair == (
+            "a",
+            "b",
+        ):
             assert np.any(np.abs(apart.mean(axis=0) - moments(table, *pair)) > FAR * error)
 
 
