@@ -127,7 +127,7 @@ def test_products_are_those_of_the_truths(name: str) -> None:
 
 
 def test_a_table_is_the_one_of_the_mechanism() -> None:
-    """Where all attributes are in a report, cells are those that `estimate_table` gives, to the last digits."""
+    """Where all attributes are in a report, cells are those that `estimate_table` gives, to rounding."""
     table = people(3_000)
     for name in ("cap", "cap of subsets"):
         own, reports = released(name, table)
