@@ -31,6 +31,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
+from _answers_records import asked_of, plans_of
 from _table import table as drawn
 from bitldp.tables import Column, ReleasedTable, TableAnswer, TablePlan
 from keep import cpu_name, keep
@@ -148,7 +149,7 @@ class Truths:
         return kept
 
 
-def asked(released: ReleasedTable, people: pa.Table, truths: Truths) -> Asked:
+def asked(released: Any, people: pa.Table, truths: Truths) -> Asked:
     """Yield each kind of question, its answer, and a row's truth and the share of records that it is of."""
     columns, inside = truths.columns, truths.inside
     point, hours, many, few, two, rare = truths.names.values()
@@ -221,7 +222,7 @@ def asked(released: ReleasedTable, people: pa.Table, truths: Truths) -> Asked:
     )
 
 
-def narrowed(released: ReleasedTable, people: pa.Table, truths: Truths) -> Asked:
+def narrowed(released: Any, people: pa.Table, truths: Truths) -> Asked:
     """Yield questions about some of the records, and what else is made of cells, as `asked` does."""
     columns, inside = truths.columns, truths.inside
     point, hours, _, few, two, rare = truths.names.values()
@@ -365,6 +366,19 @@ class Found:
         return result
 
 
+class Later:
+    """A released table that is made when it is asked."""
+
+    def __init__(self, plan: TablePlan, sample: pa.Table) -> None:
+        self.plan, self.sample = plan, sample
+        self.made: ReleasedTable | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self.made is None:
+            self.made = ReleasedTable(self.plan, self.plan.release()(self.sample))
+        return getattr(self.made, name)
+
+
 def covered(name: str, people: pa.Table, releases: int, only: str, found: Found) -> None:
     """Ask all questions of releases of a data set, and count."""
     plan, names = plans(people, name)
@@ -372,19 +386,28 @@ def covered(name: str, people: pa.Table, releases: int, only: str, found: Found)
     people = people.append_column("part", pa.array(np.arange(people.num_rows) % 10 == 0).cast(pa.int64()))
     days = np.random.default_rng(6).integers(0, 90, people.num_rows)
     people = people.append_column("date", pa.array(np.datetime64("2026-01-01") + days))
-    release = plan.release()
     truths, known = Truths(people, names), dict[Any, tuple[float, float]]()
+    interval = (0.0, 100.0) if name == "adult" else (0.0, 1_000.0)
+    records_of = plans_of(people, names, interval)
     for size, times in SIZES.items():
         records = size or people.num_rows
         for seed in range(releases * times):
             rows = np.random.default_rng(seed).integers(0, people.num_rows, records)
-            released = ReleasedTable(plan, release(people.take(rows)))
+            sample = people.take(rows)
+            released = Later(plan, sample)
             for kind, ask, truth_of in chain(
-                asked(released, people, truths), narrowed(released, people, truths)
+                asked(released, people, truths),
+                narrowed(released, people, truths),
+                *(asked_of(each, Later(own, sample), people, truths) for each, own in records_of.items()),
             ):
                 if only not in kind:
                     continue
-                answer = ask()
+                try:
+                    answer = ask()
+                except ValueError:  # there are too few records to choose words and to tell their shares
+                    if "words" not in kind:
+                        raise
+                    continue
                 keys = {each: column.to_pylist() for each, column in answer.keys.items()}
                 low, high = answer.interval
                 widest = replace(answer, together="sidak").interval

@@ -82,6 +82,9 @@ def estimate(
     logistic: Annotated[
         str | None, _question("COLUMN", "Logistic fit of --category on the categories of --on.")
     ] = None,
+    top: Annotated[
+        str | None, _question("COLUMN", "Most frequent words of a column without a list; see --most.")
+    ] = None,
     by: Annotated[
         str | None,
         typer.Option(
@@ -94,6 +97,7 @@ def estimate(
     on: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="Columns, for --regress and --logistic.")
     ] = None,
+    most: Annotated[str | None, typer.Option(metavar="N", help="How many words, for --top: 10.")] = None,
     bins: Annotated[
         str | None, typer.Option(metavar="K|X,...", help="For --histogram: how many (10), or their edges.")
     ] = None,
@@ -185,10 +189,11 @@ def estimate(
             "mean": mean, "total": total, "share": share, "table": table, "quantile": quantile, "cdf": cdf,
             "ratio": ratio, "correlation": correlation, "covariance": covariance, "difference": difference,
             "histogram": histogram, "regress": regress, "logistic": logistic,
+            "top": top,
         }  # fmt: skip
         options = {
             "by": by, "every": every, "q": q, "at": at, "on": on, "bins": bins, "base": base,
-            "category": category,
+            "category": category, "most": most,
         }  # fmt: skip
         question = TableQuestion.of(asked, options, where or [])
         given = {
@@ -397,7 +402,9 @@ def _show(rows: list[dict[str, Any]], form: str, groups: tuple[str, ...]) -> Non
             "" if row[name] is None else number(row[name], 5)
             for name in ("estimate", "stderr", "low", "high", "influence")
         ]
-        what = "mean" if row["what"] == "mean" else f"share of {row['category'] or 'missing values'}"
+        what = row["what"]
+        if what != "mean":
+            what = f"{what} of {row['category'] or 'missing values'}"
         table.add_row(
             *(str(row[name]) for name in groups),
             row["column"],

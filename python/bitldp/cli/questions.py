@@ -34,6 +34,7 @@ _WITH: dict[str, tuple[tuple[str, ...], bool]] = {
     "bins": (("histogram",), False),
     "base": (("difference",), False),
     "category": (("logistic",), False),
+    "most": (("top",), False),
 }
 
 _CONDITION = re.compile(r"\s*([^=<>!]+?)\s*(==|!=|<=|>=|=|<|>)\s*(.*?)\s*")
@@ -68,7 +69,7 @@ class TableQuestion:
         asked : mapping of str to str
             Each question and its columns.
         options : mapping of str to str
-            by, every, q, at, on, bins, base and category.
+            by, every, q, at, on, bins, base, category and most.
         where : sequence of str
             Conditions, as ``income=high``.
 
@@ -99,6 +100,10 @@ class TableQuestion:
             arguments.append(_floats(options[option] or "", f"--{option}"))
         elif options["on"] is not None:
             arguments.append(names(options["on"], "--on"))
+        elif options["most"] is not None:
+            if not options["most"].isdecimal():
+                raise UsageError("--most: must be a whole number")
+            arguments.append(int(options["most"]))
         elif options["bins"] is not None:
             edges = _floats(options["bins"], "--bins")
             arguments.append(int(edges[0]) if len(edges) == 1 and edges[0].is_integer() else edges)

@@ -412,6 +412,39 @@ class ReleasedTable:
         """
         return self._answer(self._questions(where).logistic(column, on, category))
 
+    def top(
+        self,
+        column: str,
+        most: int = 10,
+        by: Names = (),
+        *,
+        where: Where | None = None,
+        every: str | None = None,
+    ) -> TableAnswer:
+        """Return the most frequent words of a column of `HeavyHitters`, and their shares.
+
+        Parameters
+        ----------
+        column : str
+            A column of words.
+        most : int
+            How many words, 1 to 4096.
+        by, where, every
+            As of `mean`, of kept columns alone.
+
+        Returns
+        -------
+        TableAnswer
+            The words of each group, the largest share first. Half of the reports about whole words choose
+            them, and the others tell their shares: so intervals hold for the words that were chosen.
+
+        Raises
+        ------
+        PlanError
+            For another column, and for released columns in `by` or `where`.
+        """
+        return self._answer(self._questions(where, every).top(column, most, by))
+
     def _questions(self, where: Where | None, every: str | None = None) -> Questions:
         return Questions(self.plan, self._options, where, every)
 

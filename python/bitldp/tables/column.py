@@ -21,7 +21,7 @@ from bitldp.codecs import Categories
 from bitldp.mechanism.base import Mechanism
 from bitldp.mechanism.parameters import lasting, short_name
 from bitldp.record.categorical import LabelledAttributes
-from bitldp.tables import numbers, points, record  # noqa: F401  # kinds of columns, which register themselves
+from bitldp.tables import numbers, ranges, record, words  # noqa: F401  # kinds of columns, which register
 from bitldp.tables.codec import KINDS, ColumnCodec, ColumnSettings, Missing
 from bitldp.tables.intervals import Intervals
 from bitldp.tables.labels import text_of
@@ -56,14 +56,16 @@ class Column:
         The public list of the values of a column of categories, in the order of the mechanism's categories;
         of a mechanism with labels, its labels. Of `label`, where there is one. Of `CategoricalRecord` and
         `MixedRecord`, a list for each column of categories, which come after the columns of numbers.
-    interval : (float, float), optional
+    interval : (float, float), or a sequence of them, optional
         For a mechanism of categories on a column of numbers: its categories are as many points of this
-        interval, both ends among them, and each number counts as the nearest.
+        interval, both ends among them, and each number counts as the nearest. For a mechanism of several
+        numbers (`JointWindow`, `MixedRecord`, ...): an interval for each column of numbers, which is mapped
+        to the mechanism's before anything is randomized, and back in every answer; one is that of all.
     nulls : {"refuse", "category", "fill", "report"}
-        A missing value (null or NaN) is refused; is a category of its own, after all others (the mechanism
-        has one more then); counts as the public value `fill`, which biases what is known of those who
-        answered; or, of one column of numbers, is reported: a bit that says whether there is a value takes a
-        third of the mechanism's epsilon. It never passes through.
+        A missing value (null or NaN) is refused; is a category of its own, after all others (a mechanism of
+        as many categories as are listed gets one more then); counts as the public value `fill`, which biases
+        what is known of those who answered; or, of one column of numbers, is reported: a bit that says
+        whether there is a value takes a third of the mechanism's epsilon. It never passes through.
     fill : float or str, optional
         With ``nulls="fill"``: what a missing value counts as.
     output : {"values", "codes", "bits"}, optional
@@ -92,7 +94,7 @@ class Column:
     mechanism: Mechanism
     columns: Sequence[str]
     categories: Sequence[Any] | None = None  # of a record, lists of them
-    interval: tuple[float, float] | None = None
+    interval: tuple[float, float] | Sequence[tuple[float, float]] | None = None
     nulls: Literal["refuse", "category", "fill", "report"] = "refuse"
     fill: float | str | None = None
     output: Literal["values", "codes", "bits"] | None = None
@@ -115,11 +117,35 @@ class Column:
             listed = _texts if self.mechanism._takes == "record" else text_of
             self._set("categories", tuple(listed(value) for value in self.categories))
         if self.interval is not None:
-            self._set("interval", checks.interval("interval", self.interval))
+            self._set("interval", _intervals(self.interval))
+        if self.nulls == "category":
+            self._count_missing()
         checks.choice("nulls", self.nulls, _POLICIES)
         if (self.nulls == "fill") != (self.fill is not None):
             raise PlanError(f"{ColumnSettings(columns).title}: nulls='fill' and fill= go together")
         self._set("codecs", self._made())
+
+    def _count_missing(self) -> None:
+        """Give a mechanism that has as many categories as are listed one more, for missing values."""
+        mechanism, listed = self.mechanism, self.categories
+        if listed is None:
+            listed = _labels_of(mechanism)
+        if listed is None or len(mechanism._members) > 1:
+            return
+        if isinstance(mechanism, LabelledAttributes):
+            sizes = tuple(map(len, listed))
+            if mechanism._sizes != sizes:
+                return
+            more: Any = {"attributes": tuple(size + 1 for size in sizes)}
+        elif mechanism._sized_by is not None and mechanism.parameters[mechanism._sized_by] is not None:
+            size = mechanism.parameters[mechanism._sized_by]
+            if (size if isinstance(size, (int, np.integer)) else len(size)) != len(listed):
+                return
+            more = {mechanism._sized_by: len(listed) + 1}
+        else:
+            return
+        self._set("mechanism", type(mechanism)._quiet(**{**mechanism.parameters, **more}))
+        self._set("categories", tuple(listed))
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -132,10 +158,15 @@ class Column:
     def settings(self, mechanism: Mechanism) -> ColumnSettings:
         """Return the settings of one mechanism of the column; its errors name them as a plan does."""
         categories = self.categories if self.categories is not None else _labels_of(self.mechanism)
+        interval, own = self.interval, mechanism._takes in ("reals", "record")
+        several: Any = interval if interval is not None and isinstance(interval[0], tuple) else ()
+        if several and not own:
+            raise PlanError(f"interval: {type(mechanism).__name__} takes one")
         return ColumnSettings(
             columns=tuple(self.columns),
             categories=None if categories is None else tuple(categories),
-            interval=self.interval,
+            interval=None if own else interval,  # type: ignore[arg-type]
+            intervals=several or ((interval,) if own and interval is not None else ()),
             missing=Missing(self.nulls, self.fill),
             output=self.output,
             decode=self.decode,
@@ -218,7 +249,7 @@ class Column:
         for name in _FIELDS:
             value = getattr(self, name)
             if value != _DEFAULTS[name]:
-                document[name] = list(value) if isinstance(value, tuple) else value
+                document[name] = _listed(value)
         return document
 
     @classmethod
@@ -246,6 +277,22 @@ class Column:
             return cls(mechanism, columns, **{name: document[name] for name in _FIELDS if name in document})
         except (TypeError, ValueError) as error:
             raise PlanError(str(error)) from None
+
+
+def _intervals(value: Any) -> Any:
+    """Return an interval, or several."""
+    if (
+        np.iterable(value)
+        and len(value)
+        and all(np.iterable(each) and not isinstance(each, str) for each in value)
+    ):
+        return tuple(checks.interval(f"interval[{i}]", each) for i, each in enumerate(value))
+    return checks.interval("interval", value)
+
+
+def _listed(value: Any) -> Any:
+    """Return tuples as lists, those in them, too."""
+    return [_listed(each) for each in value] if isinstance(value, tuple) else value
 
 
 def _texts(values: Any) -> tuple[str, ...]:

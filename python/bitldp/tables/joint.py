@@ -126,9 +126,9 @@ class Joint:
             return
         size = len(self._units)
         step = min(_EXACT, max(1, _LETTERS // max(1, size)))
-        values = [each.read(reports[key]) for key, each in self._readings]
         for start in range(0, n, step):
-            terms = self._terms([each[start : start + step] for each in values], min(step, n - start))
+            some = {key: _rows(each, slice(start, start + step)) for key, each in reports.items()}
+            terms = self._terms([each.read(some[key]) for key, each in self._readings], min(step, n - start))
             terms /= self._units[:, None]
             both = np.concatenate([np.rint(terms), np.empty_like(terms)])
             np.rint((terms - both[:size]) * 2.0**_BITS, out=both[size:])
@@ -226,6 +226,14 @@ def _counted(codes: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], ND
     return patterns, counts[patterns]
 
 
+def _rows(reports: Any, rows: slice) -> Any:
+    """Return the reports of some records: rows of an array, or of each of several."""
+    if not isinstance(reports, tuple):
+        return reports[rows]
+    parts = [each[rows] for each in reports]
+    return type(reports)(*parts) if hasattr(reports, "_fields") else tuple(parts)
+
+
 def _codes(reading: Reading, reports: Any) -> NDArray[np.int64]:
     assert reading.codes is not None  # it has a table
     return reading.codes(reports)
@@ -311,6 +319,8 @@ def estimate_of(counts: Any, codec: ColumnCodec, reading: Reading, size: int) ->
         made: Estimate = (counts if every is None else every[place]).estimate()
     except ValueError:  # there are no reports: what has no estimate was refused before
         return Estimate(np.full(size, np.nan), np.full(size, np.nan), 0)
-    if reading.labels == (None,) and every is None and len(codec.columns) > 1:
-        return made[place : place + 1]
-    return made
+    if reading.labels != (None,):
+        return made
+    if every is None and len(codec.columns) > 1:
+        made = made[place : place + 1]
+    return codec.rescaled(made, (reading.column,))

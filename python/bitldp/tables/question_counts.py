@@ -23,7 +23,7 @@ __all__ = ["QuestionCounts"]
 _FORMAT, _VERSION = "bitldp.question", 1
 _KINDS = (
     *("mean", "share", "table", "total", "ratio", "difference", "histogram", "cdf", "quantile", "regress"),
-    *("correlation", "covariance", "logistic"),
+    *("correlation", "covariance", "logistic", "top"),
 )
 
 

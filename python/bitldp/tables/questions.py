@@ -2,7 +2,7 @@
 
 Columns that are released by mechanisms of their own have reports that are independent given the record. So
 the product of what they say has the product of the truths for its mean: cells of a table, a number where
-somebody is in a category. What one report says of several columns is no such product, and is refused.
+somebody is in a category. What one report says of several columns is multiplied by the law of that report.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ from bitldp.tables.products import (
     together,
 )
 from bitldp.tables.reading import Of, Reading
+from bitldp.tables.together import cells_together, known, letters_together, resolved, shared
+from bitldp.tables.tops import topped, word_column
 
 __all__ = ["Names", "Questions", "answered"]
 
@@ -101,7 +103,7 @@ class Questions:
         """Yield what a mean counts, and return it."""
         number, present = self.read(column, "number"), self.present(column)
         kept, split = self._by(by)
-        if present is None and not split and not self.within:
+        if present is None and not split and self._by_counts(number):
             return (yield from self._alone(number, "mean", kept))
         shift = self._neutral(column)
         return (yield from self._ratios("mean", column, [number], present, split, kept, shift=shift))
@@ -110,7 +112,7 @@ class Questions:
         """Yield what shares count, and return them."""
         own = self.read(column, "category")
         kept, split = self._by(by)
-        if not split and not self.within:
+        if not split and self._by_counts(own):
             return (yield from self._alone(own, "share", kept))
         return (yield from self._ratios("share", column, [own], None, split, kept))
 
@@ -125,7 +127,7 @@ class Questions:
             if kept:
                 raise PlanError("where: of a released column goes with a table of released columns alone")
             return (yield from self._ratios("share", ", ".join(columns), split, None, [], ()))
-        if len(split) == 1 and not kept:
+        if len(split) == 1 and not kept and self._by_counts(split[0]):
             return (yield from self._alone(split[0], "share", ()))
         counted = yield self.joint(split, [*cells_of(split)], kept=kept)
         found = counted.moments()
@@ -137,7 +139,11 @@ class Questions:
             squares.append((each.covariance * unbiased + np.outer(each.mean, each.mean)) * (each.n / total))
         value = np.concatenate(values)
         covariance = (diagonal(squares) - np.outer(value, value)) / max(1, total - 1)
-        law = cell_law([each.reading for each in split], bool(kept), len(found))
+        codecs, grouped = self.plan.codecs, bool(kept)
+        if shared(codecs, split):
+            law = cells_together(known(codecs, split), grouped, len(found))
+        else:
+            law = cell_law([each.reading for each in split], grouped, len(found))
         variance = np.maximum(covariance.diagonal() * total, law.mixed.bounds(value)[0])
         n = np.full(len(value), total)
         cells = [(each.reading.column, each.reading.labels) for each in split]
@@ -274,7 +280,20 @@ class Questions:
         """Yield what a logistic fit counts, and return it."""
         return (yield from fits.logistic(self, column, list(_named(on)), category))
 
+    def top(self, column: str, most: int = 10, by: Names = ()) -> Question:
+        """Yield what the most frequent words count, and return them."""
+        kept = _named(by)
+        codec = word_column(self.codec(column), column, kept, self.plan.keep)
+        if self.within:
+            raise PlanError(f"where: goes by kept columns with top({column!r}), whose words nobody listed")
+        counted = yield self.counting([], [], kept=kept, own=self._homes[column][1])
+        return topped(codec, counted, most, self.options)
+
     # -- what questions are made of
+
+    def _by_counts(self, own: Read) -> bool:
+        """Return whether the counts of one mechanism answer a question about its column alone."""
+        return not self.within and self.plan.codecs[own.codec].alone
 
     def codec(self, column: str) -> ColumnCodec:
         """Return the codec of a released column, or refuse what is none."""
@@ -323,46 +342,25 @@ class Questions:
         split = [self.read(name, "category") for name in names if name not in self.plan.keep]
         return tuple(name for name in names if name in self.plan.keep), split
 
-    def _apart(self, reads: Sequence[Read]) -> None:
-        """Refuse columns whose reports are not independent of each other."""
-        for i, one in enumerate(reads):
-            for other in reads[:i]:
-                names = f"columns {other.reading.column!r} and {one.reading.column!r}"
-                if one.source == other.source:
-                    raise PlanError(f"{names}: are one; a question names each column once")
-                codec = self.plan.codecs[one.codec]
-                if one.codec == other.codec and not codec.apart:
-                    tells = hasattr(codec.mechanism, "estimate_table")
-                    own = " (its own estimate_table does)" if tells else ""
-                    raise PlanError(
-                        f"{names}: one report of {codec.settings.mechanism} is about both, or about one "
-                        f"of them, and does not tell them together here{own}; a plan with a mechanism for "
-                        "each column (GRR, OUE, Piecewise, whose epsilons add up) would"
-                    )
-
     def counting(self, reads: Sequence[Read], terms: Sequence[Term], **options: Any) -> Counting:
         """Return what counts terms of readings, of the rows that the filter leaves."""
         where = self._kept_where
         return Counting(self.plan, reads, terms, where=where, every=self._every, **options)
 
     def joint(self, reads: Sequence[Read], terms: Sequence[Term], **options: Any) -> Counting:
-        """Return what counts products of readings of columns that are released apart."""
+        """Return what counts products of readings, each of a column of its own."""
         if len(reads) > _MOST_FACTORS:
             raise PlanError(
                 f"question: is about {len(reads)} released columns; {_MOST_FACTORS} are answered at once"
             )
-        self._apart(reads)
-        return self.counting(reads, terms, **options)
+        return self.counting(*resolved(self.plan.codecs, reads, terms), **options)
 
     def fitted(self, reads: Sequence[Read], terms: Sequence[Term]) -> Counting:
         """Return what counts products of pairs of readings, of records that the filter leaves."""
         reads = [*reads, *self.within]
         weights = [(len(reads) - 1 - i, 0) for i in range(len(self.within))]
-        columns: dict[Any, Read] = {}
-        for each in reads:
-            columns.setdefault(each.source, each)
-        self._apart(list(columns.values()))
-        return self.counting(reads, [(*term, *weights) for term in terms])
+        weighed = [(*term, *weights) for term in terms]
+        return self.counting(*resolved(self.plan.codecs, reads, weighed, once=False))
 
     # -- kinds of answers
 
@@ -431,8 +429,15 @@ class Questions:
             span = (min(0.0, span[0]), max(0.0, span[1]))
         elif bottom is not None and what == "ratio":
             span = quotients(upper.span, lower.span)
-        ends, floor = letters_of(upper, lower, [each.reading for each in weighing], everybody)
-        rate = min(each.reading.rate for each in factors)
+        codecs, rate = self.plan.codecs, min(each.reading.rate for each in factors)
+        if shared(codecs, factors):
+            over = known(codecs, factors[first : first + len(weighing)] + factors[:first])
+            below_all = factors[first:]
+            under = known(codecs, below_all) if below_all and not everybody else None
+            ends, floor = letters_together(over, under, len(entries))
+            rate = over.rate
+        else:
+            ends, floor = letters_of(upper, lower, [each.reading for each in weighing], everybody)
         which = len(above) + np.repeat(np.arange(len(cells)), len(entries))
         rows = np.arange(len(above))
         parts, covariances = [], []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,36 @@ from numpy.typing import NDArray
 
 from bitldp.base.errors import DataError
 
-__all__ = ["codes_of_values"]
+__all__ = ["Decoding", "codes_of_values"]
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """Decoded values of columns: which are written, how biased they are, and how to estimate from them.
+
+    Attributes
+    ----------
+    decode : str
+        One of `DECODES`; empty where no numbers are written.
+    bias : float
+        Largest distance of the mean of what is written for a number from the number, once it is inside the
+        range.
+    estimate : str
+        How to estimate from the columns.
+    sentence : str
+        Sentence that a person should read before the run.
+    alarming : bool
+        Whether that is a warning.
+    numbers : ndarray of float64 or None
+        The number of each code, where the codec does not know it.
+    """
+
+    decode: str = ""
+    bias: float = 0.0
+    estimate: str = ""
+    sentence: str = ""
+    alarming: bool = False
+    numbers: NDArray[np.float64] | None = None
 
 
 def codes_of_values(

@@ -29,7 +29,7 @@ from .laws import (
     well_formed,
     whole,
 )
-from .parameters import BITS, CODES, HASHES, RECORDS, SIZES, WORDS
+from .parameters import BITS, CODES, NUMBERED, RECORDS, SIZES, WORDS
 
 __all__ = ["canonical", "verify"]
 
@@ -246,10 +246,19 @@ def _planned(entry: Mapping[str, Any], part: _Part) -> None:
     gaps = column.get("nulls") == "report"
     must(not gaps or "interval" in entry, f"{title}: nulls='report' is for numbers")
     if "points" in entry and stated.get("interval") is None:  # of a mechanism that knows no interval
-        must(entry["interval"] == column["interval"], f"{title}: another interval than the plan's")
+        integers = [0, entry["points"] - 1] if name == "Hierarchy" else None
+        must(
+            entry["interval"] == column.get("interval", integers),
+            f"{title}: another interval than the plan's",
+        )
+    elif "intervals" in entry:
+        own = column.get("interval") or []
+        own = own if own and isinstance(own[0], list) else [own] * len(entry["intervals"])
+        must(entry["intervals"] == own, f"{title}: other intervals than the plan's")
     else:
         must(column.get("interval") is None, f"{title}: the mechanism has an interval of its own, or none")
-    output = "codes" if name in (*CODES, *RECORDS) else "bits" if name in BITS else "values"
+    coded = name in (*CODES, *RECORDS) or "intervals" in entry
+    output = "codes" if coded else "bits" if name in BITS else "values"
     must(entry["output"] == (column.get("output") or output), f"{title}: another output than the plan's")
     numbers = entry["output"] == "values" and "interval" in entry
     must(("decode" in entry) == ("bias_bound" in entry) == numbers, f"{title}: decode is for numbers")
@@ -483,20 +492,28 @@ def _released(entry: Mapping[str, Any]) -> list[str]:
     kind, p, columns, first = entry["mechanism"], entry["parameters"], entry["columns"], entry["columns"][0]
     if not parameters.known(kind):
         raise Unproven(f"the columns of {kind!r} are not known here")
-    if kind in HASHES:
-        return [f"{first}_{part}" for part in ("a", "b", "value")]
+    if kind in NUMBERED:
+        return [f"{first}_{part}" for part in NUMBERED[kind]]
     if kind == "BlockDesign" and p["public"]:
         raise Unproven("a report of two parts has no columns that are known here")
-    if kind in ("MixedCap", "RecordCap"):
-        return _of_cap(p, first)
     if kind in RECORDS:
-        return _of_record(entry)
+        return _of_cap(p, first) if kind in ("MixedCap", "RecordCap") else _of_record(entry)
+    drawn = _drawn_pairs(entry)
+    if drawn:
+        codes = 1 if kind == "SampledSigns" else drawn
+        return [f"{first}_attribute{i}" for i in range(drawn)] + [f"{first}_code{i}" for i in range(codes)]
     if kind in WORDS and entry["output"] == "bits":
         return [f"{name}_bit{i}" for name in columns for i in range(p["bits"])]
     if kind in BITS or kind == "LabelLaplace":
         size = next((p[k] for k in SIZES if type(p.get(k)) is int), 0)
         return [*(f"{first}={label}" for label in entry["categories"]), f"{first} missing"][:size]
     return list(columns)
+
+
+def _drawn_pairs(entry: Mapping[str, Any]) -> int:
+    """Return how many numbers with intervals of their own are drawn of a record; 0 where all are released."""
+    drawn = entry["parameters"].get("k") or 0
+    return drawn if "intervals" in entry and drawn < len(entry["columns"]) else 0
 
 
 def _of_record(entry: Mapping[str, Any]) -> list[str]:
@@ -571,7 +588,7 @@ def _reports(entry: Mapping[str, Any], column: Mapping[str, Any]) -> tuple[set[s
     law = entry["law"][0]["laws"][0]
     if output == "bits":
         return {"0", "1"}, 2
-    if kind in RECORDS or kind in HASHES or law["law"] in ("mute", "unary"):
+    if kind in RECORDS or kind in NUMBERED or _drawn_pairs(entry) or law["law"] in ("mute", "unary"):
         return None
     if kind in WORDS:
         count = 1 << p["bits"]
