@@ -124,15 +124,16 @@ class Joint:
                 codes = [_codes(each, reports[key]) for key, each in self._sources.items()]
                 self._count(*_counted(np.ravel_multi_index(codes, self._shape), int(np.prod(self._shape))))
             return
-        step = min(_EXACT, max(1, _LETTERS // max(1, len(self._units))))
+        size = len(self._units)
+        step = min(_EXACT, max(1, _LETTERS // max(1, size)))
         for start in range(0, n, step):
             some = {key: _rows(each, slice(start, start + step)) for key, each in reports.items()}
             terms = self._terms([each.read(some[key]) for key, each in self._readings], min(step, n - start))
             terms /= self._units[:, None]
-            upper = np.rint(terms)
-            lower = np.rint((terms - upper) * 2.0**_BITS)
-            self._sum.add(np.stack([upper.sum(axis=1), lower.sum(axis=1)]))
-            self._squares.add(upper @ np.concatenate([upper, lower]).T)
+            both = np.concatenate([np.rint(terms), np.empty_like(terms)])
+            np.rint((terms - both[:size]) * 2.0**_BITS, out=both[size:])
+            self._sum.add(both.sum(axis=1).reshape(2, size))
+            self._squares.add((both @ both.T)[:size])  # of an array with itself: by one thread, where small
 
     def _count(self, patterns: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
         """Count patterns, which are ascending."""
