@@ -341,7 +341,7 @@ class ColumnCodec(ABC):
                 self.mechanism.randomize(*self._inputs(x), rng=rng, first_chunk=chunk, **options)
             )
         # Such streams do not go on where a batch ends: every so many rows have a seed of their own.
-        pieces = [
+        pieces: list[Any] = [
             self.mechanism.randomize(
                 *self._inputs(x[start : start + _core.CHUNK]),
                 rng=np.random.SeedSequence(
@@ -352,7 +352,8 @@ class ColumnCodec(ABC):
             for start in range(0, max(1, len(x)), _core.CHUNK)
         ]
         if isinstance(pieces[0], tuple):  # which of the columns were drawn, and codes about them
-            return self._values(type(pieces[0])(*map(np.concatenate, zip(*pieces, strict=True))))
+            parts: Any = type(pieces[0])(*map(np.concatenate, zip(*pieces, strict=True)))
+            return self._values(parts)
         return self._values(np.concatenate(pieces))
 
     def randomize_keyed(

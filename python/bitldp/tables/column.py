@@ -158,14 +158,15 @@ class Column:
     def settings(self, mechanism: Mechanism) -> ColumnSettings:
         """Return the settings of one mechanism of the column; its errors name them as a plan does."""
         categories = self.categories if self.categories is not None else _labels_of(self.mechanism)
-        interval, own = self.interval, mechanism._takes in ("reals", "record")
+        own = mechanism._takes in ("reals", "record")
+        interval: Any = self.interval
         several: Any = interval if interval is not None and isinstance(interval[0], tuple) else ()
         if several and not own:
             raise PlanError(f"interval: {type(mechanism).__name__} takes one")
         return ColumnSettings(
             columns=tuple(self.columns),
             categories=None if categories is None else tuple(categories),
-            interval=None if own else interval,  # type: ignore[arg-type]
+            interval=None if own else interval,
             intervals=several or ((interval,) if own and interval is not None else ()),
             missing=Missing(self.nulls, self.fill),
             output=self.output,
@@ -281,12 +282,9 @@ class Column:
 
 def _intervals(value: Any) -> Any:
     """Return an interval, or several."""
-    if (
-        np.iterable(value)
-        and len(value)
-        and all(np.iterable(each) and not isinstance(each, str) for each in value)
-    ):
-        return tuple(checks.interval(f"interval[{i}]", each) for i, each in enumerate(value))
+    given: list[Any] = list(value) if np.iterable(value) else []
+    if given and all(np.iterable(each) and not isinstance(each, str) for each in given):
+        return tuple(checks.interval(f"interval[{i}]", each) for i, each in enumerate(given))
     return checks.interval("interval", value)
 
 

@@ -28,6 +28,7 @@ from bitldp.tables.column import Column
 from bitldp.tables.frames import plain_type
 from bitldp.tables.joint import Read
 from bitldp.tables.plan import TablePlan
+from bitldp.tables.reading import Of
 
 __all__ = ["ExpectedError", "PlanDraft", "PlannedQuestion", "draft_plan", "needed", "questions_of"]
 
@@ -271,7 +272,8 @@ class _Drawn:
         """Return reports of a column's mechanism, drawn with a fixed seed."""
         (codec,) = column.codecs
         rng, numbers = np.random.default_rng(0), len(codec.numeric)
-        x = [rng.uniform(*each, _DRAWS) for each in codec.scales.intervals] if numbers else []
+        spans: Any = codec.public["intervals"] if numbers else []
+        x = [rng.uniform(low, high, _DRAWS) for low, high in spans]
         x += [rng.integers(0, len(each), _DRAWS).astype(np.float64) for each in codec.categories]
         table = np.stack(x, axis=1)
         inputs = table if numbers else table.astype(np.uint32)
@@ -279,7 +281,7 @@ class _Drawn:
 
     def second(self, names: tuple[str, ...], kinds: Mapping[str, _Kind]) -> float:
         """Return the mean square of what the reports say of columns together; see `_Part.second`."""
-        of = ["category" if kinds[name].interval is None else "number" for name in names]
+        of: list[Of] = ["category" if kinds[name].interval is None else "number" for name in names]
         reads = [Read(0, self.codec.reading(name, each)) for name, each in zip(names, of, strict=True)]
         middles = [sum(kinds[name].interval or (0.0, 0.0)) / 2.0 for name in names]
         reads = [replace(one, reading=one.reading.less(own)) for one, own in zip(reads, middles, strict=True)]
@@ -349,7 +351,7 @@ def _divisions(
     ways += [(_in_order(kinds, kinds), None)] if groups and len(kinds) > max(map(len, groups)) else []
     for chosen in _apart(ways):
         rest = [(name,) for name in kinds if not any(name in group for group, _ in chosen)]
-        parts = {**dict(chosen), **dict.fromkeys(rest)}
+        parts: dict[tuple[str, ...], type | None] = {**dict(chosen), **dict.fromkeys(rest, None)}
         for weights in product(*(_weights(len(group)) for group, _ in chosen)):
             yield _parts(kinds, parts, [*weights, *[1] * len(rest)], epsilon)
 
@@ -399,7 +401,7 @@ def _part(kinds: Mapping[str, _Kind], group: tuple[str, ...], how: type | None, 
     numbers = [name for name in group if kinds[name].interval is not None]
     lists = [kinds[name].values for name in group if kinds[name].interval is None]
     sizes = [len(values) for values in lists]
-    spans = [kinds[name].interval for name in numbers]
+    spans = [interval for name in numbers if (interval := kinds[name].interval) is not None]
     mechanism: Any
     if len(group) > 1 and how is None:
         if not lists:

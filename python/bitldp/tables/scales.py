@@ -82,7 +82,8 @@ class Scales:
         low, high = self._ends
         share = (x.astype(np.float64).clip(low, high) - low) / (high - low)
         first, last = self.span
-        return np.where(share >= 1.0, last, first + share * (last - first)).clip(first, last)
+        mapped: NDArray[np.float64] = np.where(share >= 1.0, last, first + share * (last - first))
+        return mapped.clip(first, last)
 
     def reading(self, made: Reading, place: int, number: Reading | None = None) -> Reading:
         """Return the reading of a column of the mechanism as one of the column's own interval.

@@ -51,12 +51,19 @@ def topped(codec: WordColumn, counted: Counting, most: int, options: dict[str, A
         name: keys.take(pa.array(np.repeat(np.arange(len(sizes)), sizes)))
         for name, keys in counted.keys([("", (None,))]).items()
     }
+    value, stderr = (
+        np.concatenate([getattr(each, name) for each in estimates]) for name in ("value", "stderr")
+    )
+    limits = [
+        (size, each.limits)
+        for size, each in zip(sizes, estimates, strict=True)
+        if each.limits is not None  # as all of them have
+    ]
     return TableAnswer(
-        *("share", column, {**groups, column: pa.array(words, kind)}),
-        *(np.concatenate([getattr(each, name) for each in estimates]) for name in ("value", "stderr")),
+        *("share", column, {**groups, column: pa.array(words, kind)}, value, stderr),
         np.repeat([each.n for each in estimates], sizes),
         ["; ".join(filter(None, [doubt, codec.filling])) for doubt in doubts],
-        Stacked([(size, each.limits) for size, each in zip(sizes, estimates, strict=True)]),
+        Stacked(limits),
         span=(0.0, 1.0),
         **options,
     )
