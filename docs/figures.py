@@ -4,8 +4,8 @@
 
 Nothing is simulated. A point is the exact variance (or expected error) of one report, from the integers
 that the mechanism samples with, at the exact epsilon of a record. The one figure of a run, "honest", is
-drawn from the record of the papers' figures. With ``--check`` nothing is written; a figure that differs is
-named, and the exit code is 1.
+drawn from the record of the papers' figures, and those of ASKED from answers that docs/asked.py kept. With
+``--check`` nothing is written; a figure that differs is named, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -25,10 +25,16 @@ import numpy as np
 from bitldp.amplification import shuffled_histogram_central_epsilon
 from bitldp.channels.normal import continuous_sigma
 from bitldp.mechanism.base import Mechanism
+<<<<<<< HEAD
 from bitldp.sums import Count, SecureSum
+=======
+from bitldp.report import plot_answer
+>>>>>>> questions
 
+sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "site"))
 
+import asked
 import drawing
 
 HERE = Path(__file__).parent / "figures"
@@ -116,6 +122,9 @@ def drawn(name: str) -> str:
     if name == "honest":
         kept = json.loads(RECORD.read_text(encoding="utf-8"))["figures"]["honest-updates"]
         return drawing.document(kept["panels"], kept["title"])
+    if name in ASKED:
+        answer = asked.recalled(name.removeprefix("asked_"))
+        return drawing.document([{"draw": lambda axes: plot_answer(answer, ax=axes)}], ASKED[name])
     title, panels = FIGURES[name]
     return drawing.document([_panel(panel) for panel in panels], title)
 
@@ -404,6 +413,13 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
     ),
 }
 
+#: Answers of the guide "Ask a released table".
+ASKED = {
+    "asked_shares": "Shares of health by insurance, each with its interval",
+    "asked_diseases": "Shares of the cells of health and diseases",
+    "asked_quantiles": "Quantiles of diseases by health, with bands",
+}
+
 
 def alike(one: str, other: str) -> bool:
     """Tell whether no number of two pictures differs by half a point, and nothing else does."""
@@ -418,7 +434,7 @@ def main(arguments: Sequence[str]) -> int:
     """Draw the named figures, or all; or compare them, and return 1 where one differs."""
     warnings.simplefilter("ignore", bitldp.PrivacyClaimWarning)
     differs = 0
-    for name in [each for each in arguments if each != "--check"] or [*FIGURES, "honest"]:
+    for name in [each for each in arguments if each != "--check"] or [*FIGURES, *ASKED, "honest"]:
         path = HERE / f"{name}.svg"
         new = drawn(name)
         if "--check" not in arguments:

@@ -1,6 +1,7 @@
 """Drawings of numbers as SVG by matplotlib, with words that stay words and the colours of the page.
 
-A panel is a plain dict, so that it is kept as JSON as it is drawn. Every key but "lines" may be missing:
+A panel is a plain dict, so that it is kept as JSON as it is drawn; or it has a function "draw" that is
+called with the axes. Every key but "lines" may be missing:
 
     {"title": "", "x": AXIS, "y": AXIS, "lines": [LINE], "rules": [RULE], "words": [WORD], "image": IMAGE}
     AXIS  {"label": "", "scale": "log" or "linear", "range": [low, high], "names": {"1": "a"}}
@@ -87,6 +88,9 @@ def _panel(panel: dict[str, Any], name: str) -> tuple[str, float]:
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
         FigureCanvasSVG(figure)
         axes = figure.subplots()
+        if "draw" in panel:
+            panel["draw"](axes)
+            return _saved(figure, name), 72.0 * height
         axes.set_title(panel.get("title", ""), loc="left")
         if panel.get("image"):
             edges = [np.arange(size + 1) - 0.5 for size in np.shape(panel["image"])]
@@ -103,9 +107,14 @@ def _panel(panel: dict[str, Any], name: str) -> tuple[str, float]:
             _scale(axes, axis, scale)
         if named:
             figure.legend(loc="outside lower center", ncols=columns)
-        file = io.BytesIO()
-        figure.savefig(file, format="svg", metadata={"Date": None}, transparent=True)
-    return in_page(file.getvalue().decode(), name), 72.0 * height
+        return _saved(figure, name), 72.0 * height
+
+
+def _saved(figure: Any, name: str) -> str:
+    """Return a figure's parts for a page."""
+    file = io.BytesIO()
+    figure.savefig(file, format="svg", metadata={"Date": None}, transparent=True)
+    return in_page(file.getvalue().decode(), name)
 
 
 def _line(axes: Any, line: dict[str, Any], colour: int) -> None:

@@ -41,6 +41,8 @@ def test_a_page_that_shows_what_commands_say_works_from_top_to_bottom(
 ) -> None:
     for module in ("typer", "scipy", "sklearn", "matplotlib"):
         pytest.importorskip(module, reason='needs pip install "bitldp[cli,design,papers]"')
+    if "statsmodels" in page.read_text(encoding="utf-8"):
+        pytest.importorskip("statsmodels", reason="the guide's data come with it; pip install statsmodels")
     monkeypatch.chdir(tmp_path)
     check_steps(page.read_text(encoding="utf-8"), page.name)
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from bitldp.mechanism.base import Mechanism
 from bitldp.tables import Column, TablePlan
 
-TAKEN = ("numbers", "reals", "categories", "points")
+TAKEN = ("numbers", "reals", "categories", "points", "ordered", "words")
 
 
 def columns_of_every_mechanism(epsilon: float = 4.0) -> dict[str, Column]:
@@ -36,6 +36,8 @@ def _column(mechanism: Any) -> Column:
         classes = mechanism.parameters["categories"]
         names = [f"x{j}" for j in range(mechanism.parameters["features"])]
         return Column(mechanism, names, label="y", categories=[f"c{i}" for i in range(classes)])
+    if mechanism._takes in ("ordered", "words"):
+        return Column(mechanism, "y")
     if mechanism._takes in ("numbers", "reals") or mechanism._span is not None:
         return Column(mechanism, names)
     size = mechanism._usual_size if mechanism._sized_by is None else mechanism.parameters[mechanism._sized_by]
@@ -51,7 +53,10 @@ def table_for(column: Column, rows: int, seed: int) -> pa.Table:
             shares = np.arange(1.0, len(codec.categories) + 1.0)
             made[codec.columns[0]] = rng.choice(codec.categories, rows, p=shares / shares.sum())
             continue
-        low, high = codec.mechanism._span or (0.0, 1.0)
+        if codec.mechanism._takes == "words":
+            made[codec.columns[0]] = rng.choice(5, rows, p=[0.4, 0.3, 0.15, 0.1, 0.05])
+            continue
+        low, high = codec.mechanism._span or getattr(codec, "interval", (0.0, 1.0))
         for name in codec.columns:
             made[name] = low + (high - low) * rng.beta(2.0, 4.0, rows)
     return pa.table({**made, "id": np.arange(rows), "group": rng.choice(["a", "b"], rows)})

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,12 +35,14 @@ from bitldp.privacy import number
 
 if TYPE_CHECKING:
     from bitldp.cli.perturb.table_files import InputSource
+    from bitldp.tables.question_counts import QuestionCounts
 
 
 __all__ = ["estimate"]
 
 _SHOWN = ("table", "csv", "json")
 _TOGETHER = ("bonferroni", "sidak")
+_PERIODS = ("day", "week", "month", "quarter", "year")
 _ROWS, _CELLS = 1 << 16, 1 << 21  # of a batch
 
 
@@ -70,7 +73,18 @@ def estimate(
     cdf: Annotated[str | None, _question("COLUMN", "Share of the records with at most --at.")] = None,
     ratio: Annotated[str | None, _question("A,B", "Mean of A over the mean of B.")] = None,
     correlation: Annotated[str | None, _question("A,B", "Correlation of two columns of numbers.")] = None,
+    covariance: Annotated[str | None, _question("A,B", "Covariance of two columns of numbers.")] = None,
+    difference: Annotated[
+        str | None, _question("COLUMN", "Means or shares of the groups of --by, less those of --base.")
+    ] = None,
+    histogram: Annotated[str | None, _question("COLUMN", "Shares between edges; see --bins.")] = None,
     regress: Annotated[str | None, _question("COLUMN", "Least squares of a column on those of --on.")] = None,
+    logistic: Annotated[
+        str | None, _question("COLUMN", "Logistic fit of --category on the categories of --on.")
+    ] = None,
+    top: Annotated[
+        str | None, _question("COLUMN", "Most frequent words of a column without a list; see --most.")
+    ] = None,
     by: Annotated[
         str | None,
         typer.Option(
@@ -80,7 +94,50 @@ def estimate(
     ] = None,
     q: Annotated[str, typer.Option(metavar="Q,...", help="What quantiles are of.")] = "0.1,0.25,0.5,0.75,0.9",
     at: Annotated[str | None, typer.Option(metavar="X,...", help="Numbers, for --cdf.")] = None,
-    on: Annotated[str | None, typer.Option(metavar="A,B,...", help="Columns, for --regress.")] = None,
+    on: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="Columns, for --regress and --logistic.")
+    ] = None,
+    most: Annotated[str | None, typer.Option(metavar="N", help="How many words, for --top: 10.")] = None,
+    bins: Annotated[
+        str | None, typer.Option(metavar="K|X,...", help="For --histogram: how many (10), or their edges.")
+    ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option(metavar="VALUE", help="For --difference: the group that others are compared with."),
+    ] = None,
+    category: Annotated[
+        str | None, typer.Option(metavar="VALUE", help="For --logistic; the last one of its list by default.")
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CONDITION",
+            help="Of a question: records that it is about, as income=high,low or date>=2026-01-31, by kept "
+            "columns or released ones. Repeatable: all hold.",
+        ),
+    ] = None,
+    every: Annotated[
+        str | None,
+        typer.Option(
+            metavar="day|week|month|quarter|year",
+            autocompletion=one_of(*_PERIODS),
+            help="Of a question: put dates of --by together by periods.",
+        ),
+    ] = None,
+    counts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Of a question: add what this table counts to that file, and answer from all of it.",
+        ),
+    ] = None,
+    join: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Of a question: another released table of the same people, by their pseudonyms (keep_as).",
+        ),
+    ] = None,
     simultaneous: Annotated[
         str | None,
         typer.Option(
@@ -119,28 +176,31 @@ def estimate(
     not those that the report is about is refused.
 
     A question asks one thing: --mean hours --by income, --table sex,income, --quantile age. Columns of --by
-    may be released ones: what is known of a category comes from the reports of all records, as a ratio.
+    and of --where may be released ones: what is known of a category comes from the reports of all records,
+    as a ratio.
 
     Example: bitldp estimate released.parquet --group-by survey
     """
     with sentences():
         from bitldp.cli.perturb.table_files import opened
 
-        if form not in _SHOWN:
-            raise UsageError(f"--format {form}: must be one of {', '.join(_SHOWN)}")
-        if not 0.0 < level < 1.0:
-            raise UsageError("--level: must be above 0 and below 1")
-        if simultaneous not in (None, *_TOGETHER):
-            raise UsageError(f"--simultaneous {simultaneous}: must be one of {', '.join(_TOGETHER)}")
+        _check(form, level, simultaneous)
         asked = {
             "mean": mean, "total": total, "share": share, "table": table, "quantile": quantile, "cdf": cdf,
-            "ratio": ratio, "correlation": correlation, "regress": regress,
+            "ratio": ratio, "correlation": correlation, "covariance": covariance, "difference": difference,
+            "histogram": histogram, "regress": regress, "logistic": logistic,
+            "top": top,
         }  # fmt: skip
-        question = TableQuestion.of(asked, by, q, at, on)
-        if question is None and (simultaneous or project):
-            raise UsageError("--simultaneous and --project: go with a question, such as --mean COLUMN")
-        if question is not None and group_by:
-            raise UsageError("--group-by: does not go with a question; --by takes kept columns, too")
+        options = {
+            "by": by, "every": every, "q": q, "at": at, "on": on, "bins": bins, "base": base,
+            "category": category, "most": most,
+        }  # fmt: skip
+        question = TableQuestion.of(asked, options, where or [])
+        given = {
+            "--simultaneous": simultaneous, "--project": project, "--where": where, "--counts": counts,
+            "--join": join,
+        }  # fmt: skip
+        _check_question(question, given, group_by)
         groups = tuple(name for text in group_by or [] for name in names(text, "--group-by"))
         separator(delimiter)
         source = form_of(released, source_form, "--from", delimiter)
@@ -148,28 +208,73 @@ def estimate(
             raise UsageError("--report: is needed where the table comes from standard input")
         if not is_pipe(released) and not released.is_file():
             raise UsageError(f"{released}: no such file")
-        with opened(released, source) as file:
-            beside = report or report_path(released)
-            with nullcontext() if unchecked else _is_that_of(beside, file):
-                if question is not None:
-                    options = {"level": level, "simultaneous": simultaneous, "project": project}
-                    answer = _answer(file, beside, question, options)
-                else:
-                    answers = _answers(file, beside, groups, level)
-        if question is None:
+        with ExitStack() as stack:
+            tables = [(stack.enter_context(opened(released, source)), report or report_path(released))]
+            if join is not None:
+                other = stack.enter_context(opened(join, form_of(join, None, "--from", delimiter)))
+                tables.append((other, report_path(join)))
+            for file, beside in [] if unchecked else tables:
+                stack.enter_context(_is_that_of(beside, file))
+            answers = _answers(*tables[0], groups, level) if question is None else []
+            name = str(released) if unchecked else _stated(tables[0][1], "output_sha256")
+            made = None if question is None else _counted(tables, question, counts, name)
+        if question is None or made is None:  # now that the file is known to be the report's
             _show(answers, form, groups)
-        elif form == "table":
-            show(answer)
-        else:
-            _show(answer.table.to_pylist(), form, groups)
+            return
+        with question.refused():
+            answer = made.answer(level=level, simultaneous=simultaneous, project=project)
+        if counts is not None:
+            _write(counts, made.to_json())
+        show(answer) if form == "table" else _show(answer.table.to_pylist(), form, groups)
 
 
-def _answer(released: InputSource, report: Path, question: TableQuestion, options: dict[str, Any]) -> Any:
-    """Return the answer to a question, for which the file is read once."""
-    from bitldp.cli.perturb.table_files import open_reader
+def _check(form: str, level: float, simultaneous: str | None) -> None:
+    """Refuse values that an option does not have."""
+    if form not in _SHOWN:
+        raise UsageError(f"--format {form}: must be one of {', '.join(_SHOWN)}")
+    if not 0.0 < level < 1.0:
+        raise UsageError("--level: must be above 0 and below 1")
+    if simultaneous not in (None, *_TOGETHER):
+        raise UsageError(f"--simultaneous {simultaneous}: must be one of {', '.join(_TOGETHER)}")
+
+
+def _check_question(
+    question: TableQuestion | None, given: dict[str, Any], group_by: Sequence[str] | None
+) -> None:
+    """Refuse options that do not go with a question, or go with one alone."""
+    for option, value in given.items():
+        if question is None and value:
+            raise UsageError(f"{option}: goes with a question, such as --mean COLUMN")
+    if given["--join"] is not None and given["--counts"] is not None:
+        raise UsageError("--counts: goes with one table, and not with --join")
+    if question is not None and group_by:
+        raise UsageError("--group-by: does not go with a question; --by takes kept columns, too")
+
+
+def _counted(
+    tables: Sequence[tuple[InputSource, Path]], question: TableQuestion, saved: Path | None, source: str
+) -> QuestionCounts:
+    """Return what one file, or two that are joined, count for a question, with what was saved before."""
     from bitldp.tables.ask import ReleasedTable
+    from bitldp.tables.question_counts import QuestionCounts
 
-    plan = _plan(report)
+    released, *others = [ReleasedTable(_plan(each[1]), _batches(*each)) for each in tables]
+    with question.refused():
+        whole = released.join(*others) if others else released
+    counts = question.counts(whole.plan)
+    with question.refused():
+        counts.update(whole.source, source=source)
+    if saved is None or not saved.exists():
+        return counts
+    try:
+        return counts.merge(QuestionCounts.from_json(saved.read_text(encoding="utf-8"), whole.plan))
+    except PlanError as error:
+        raise CommandError(f"--counts {saved}: {error}") from None
+
+
+def _batches(released: InputSource, report: Path) -> Callable[[Sequence[str]], Iterator[Any]]:
+    """Return what reads some columns of a file."""
+    from bitldp.cli.perturb.table_files import open_reader
 
     def batches(columns: Sequence[str]) -> Iterator[Any]:
         reader = open_reader(released)
@@ -181,7 +286,18 @@ def _answer(released: InputSource, report: Path, question: TableQuestion, option
                 )
         return reader.batches(list(columns), max(1, min(_ROWS, _CELLS // len(columns))))
 
-    return question.ask(ReleasedTable(plan, batches, **options))
+    return batches
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file all at once."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise CommandError(f"--counts {path}: cannot be written ({error.strerror})") from None
 
 
 def _answers(
@@ -286,7 +402,9 @@ def _show(rows: list[dict[str, Any]], form: str, groups: tuple[str, ...]) -> Non
             "" if row[name] is None else number(row[name], 5)
             for name in ("estimate", "stderr", "low", "high", "influence")
         ]
-        what = "mean" if row["what"] == "mean" else f"share of {row['category'] or 'missing values'}"
+        what = row["what"]
+        if what != "mean":
+            what = f"{what} of {row['category'] or 'missing values'}"
         table.add_row(
             *(str(row[name]) for name in groups),
             row["column"],

@@ -75,8 +75,8 @@ def plan(
     """Draft a plan from the types of a table, and print how far its answers will be off.
 
     No value of the table is read, and nothing is spent. Ranges and lists are public: what is not given is
-    asked for on a terminal, and named in an error elsewhere. Columns that one question joins get
-    mechanisms of their own; the others share one record where that lowers the errors.
+    asked for on a terminal, and named in an error elsewhere. Columns share one record where that lowers the
+    errors; those that one question joins only by a law that tells them together.
 
     Example: bitldp plan people.parquet --epsilon 4 --columns age,sex --interval age=0,120 --categories
     sex=f,m --questions "mean(age) by sex" -o plan.toml

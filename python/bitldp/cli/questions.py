@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import csv
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +19,25 @@ from bitldp.privacy import number
 
 if TYPE_CHECKING:
     from bitldp.tables.answer import TableAnswer
-    from bitldp.tables.ask import ReleasedTable
+    from bitldp.tables.plan import TablePlan
+    from bitldp.tables.question_counts import QuestionCounts
 
 __all__ = ["TableQuestion", "show"]
 
-_PAIRS = ("ratio", "correlation")
+_PAIRS = ("ratio", "correlation", "covariance")
+_FITS = ("regress", "correlation", "covariance", "logistic")
+
+#: Options, the questions that they go with, and whether those need them.
+_WITH: dict[str, tuple[tuple[str, ...], bool]] = {
+    "at": (("cdf",), True),
+    "on": (("regress", "logistic"), True),
+    "bins": (("histogram",), False),
+    "base": (("difference",), False),
+    "category": (("logistic",), False),
+    "most": (("top",), False),
+}
+
+_CONDITION = re.compile(r"\s*([^=<>!]+?)\s*(==|!=|<=|>=|=|<|>)\s*(.*?)\s*")
 
 
 @dataclass(frozen=True)
@@ -31,27 +48,30 @@ class TableQuestion:
     ----------
     kind : str
         Name of a method of `ReleasedTable`.
-    columns : tuple of str
-        What it is asked about.
-    by : tuple of str
-        Categories and groups.
-    numbers : tuple of float
-        Shares of quantiles, or what a share of records is below.
-    on : tuple of str
-        What a number is regressed on.
+    arguments : tuple
+        As that method takes them.
+    named : mapping
+        Arguments by name.
     """
 
     kind: str
-    columns: tuple[str, ...]
-    by: tuple[str, ...] = ()
-    numbers: tuple[float, ...] = ()
-    on: tuple[str, ...] = ()
+    arguments: tuple[Any, ...]
+    named: Mapping[str, Any]
 
     @classmethod
     def of(
-        cls, asked: Mapping[str, str | None], by: str | None, q: str, at: str | None, on: str | None
+        cls, asked: Mapping[str, str | None], options: Mapping[str, str | None], where: Sequence[str]
     ) -> TableQuestion | None:
         """Return the one question that options ask; None where there is none.
+
+        Parameters
+        ----------
+        asked : mapping of str to str
+            Each question and its columns.
+        options : mapping of str to str
+            by, every, q, at, on, bins, base, category and most.
+        where : sequence of str
+            Conditions, as ``income=high``.
 
         Raises
         ------
@@ -60,9 +80,9 @@ class TableQuestion:
         """
         given = {kind: text for kind, text in asked.items() if text is not None}
         if not given:
-            for option, text in (("--by", by), ("--at", at), ("--on", on)):
-                if text is not None:
-                    raise UsageError(f"{option}: goes with a question, such as --mean COLUMN")
+            for option in ("by", "every", *_WITH):
+                if options[option] is not None:
+                    raise UsageError(f"--{option}: goes with a question, such as --mean COLUMN")
             return None
         if len(given) > 1:
             first, second, *_ = given
@@ -72,46 +92,91 @@ class TableQuestion:
         if kind != "table" and len(columns) != 1 + (kind in _PAIRS):
             wanted = "two columns, A,B" if kind in _PAIRS else "one column"
             raise UsageError(f"--{kind}: takes {wanted}")
-        for option, value, owner in (("--at", at, "cdf"), ("--on", on, "regress")):
-            if (value is not None) != (kind == owner):
-                raise UsageError(f"{option}: goes with --{owner}, and that with {option}")
-        if by is not None and kind in ("table", "regress", "correlation"):
-            raise UsageError(f"--by: does not go with --{kind}")
-        listed = q if kind == "quantile" else at or ""
-        return cls(
-            kind,
-            tuple(columns),
-            tuple(names(by, "--by")) if by else (),
-            _floats(listed, "--q" if kind == "quantile" else "--at") if kind in ("quantile", "cdf") else (),
-            tuple(names(on, "--on")) if on else (),
-        )
+        _refuse_others(kind, options)
+        by = options["by"]
+        arguments: list[Any] = [*columns]
+        if kind in ("quantile", "cdf"):
+            option = "q" if kind == "quantile" else "at"
+            arguments.append(_floats(options[option] or "", f"--{option}"))
+        elif options["on"] is not None:
+            arguments.append(names(options["on"], "--on"))
+        elif options["most"] is not None:
+            if not options["most"].isdecimal():
+                raise UsageError("--most: must be a whole number")
+            arguments.append(int(options["most"]))
+        elif options["bins"] is not None:
+            edges = _floats(options["bins"], "--bins")
+            arguments.append(int(edges[0]) if len(edges) == 1 and edges[0].is_integer() else edges)
+        named: dict[str, Any] = {"by": names(by, "--by")} if by else {}
+        named |= {name: options[name] for name in ("base", "category", "every") if options[name] is not None}
+        if where:
+            named["where"] = [_condition(each) for each in where]
+        return cls(kind, tuple(arguments), named)
 
-    def ask(self, released: ReleasedTable) -> TableAnswer:
-        """Return the answer of a released table.
+    def counts(self, plan: TablePlan) -> QuestionCounts:
+        """Return empty counts of the question.
 
         Raises
         ------
         CommandError
-            For what it does not tell, and for a damaged table.
+            For what the released columns do not tell.
         """
-        arguments: list[Any] = [*self.columns]
-        if self.kind == "regress":
-            arguments.append(self.on)
-        elif self.kind in ("quantile", "cdf"):
-            arguments.append(self.numbers)
-        options = {"by": self.by} if self.by else {}
-        method: Callable[..., TableAnswer] = getattr(released, self.kind)
+        from bitldp.tables.question_counts import QuestionCounts
+
+        with self.refused():
+            return QuestionCounts(plan, self.kind, *self.arguments, **self.named)
+
+    @contextmanager
+    def refused(self) -> Iterator[None]:
+        """Name the question's option in what is refused.
+
+        Raises
+        ------
+        CommandError
+            In place of what a question raises.
+        """
         try:
-            return method(*arguments, **options)
-        except (PlanError, DataError, ValueError) as error:
+            yield
+        except (PlanError, DataError, ValueError, TypeError) as error:
             raise CommandError(f"--{self.kind}: {error}") from None
 
 
-def _floats(text: str, option: str) -> tuple[float, ...]:
+def _refuse_others(kind: str, options: Mapping[str, str | None]) -> None:
+    """Refuse options that do not go with a question."""
+    for option, (owners, needed) in _WITH.items():
+        if (options[option] is not None and kind not in owners) or (
+            needed and kind in owners and options[option] is None
+        ):
+            alike = ", and that with " + f"--{option}" if needed else ""
+            raise UsageError(f"--{option}: goes with {' or '.join(f'--{each}' for each in owners)}{alike}")
+    if options["by"] is not None and kind in ("table", *_FITS):
+        raise UsageError(f"--by: does not go with --{kind}")
+    if options["by"] is None and kind == "difference":
+        raise UsageError("--difference: goes with --by, whose groups differ")
+
+
+def _floats(text: str, option: str) -> list[float]:
     try:
-        return tuple(float(each) for each in text.split(","))
+        return [float(each) for each in text.split(",")]
     except ValueError:
         raise UsageError(f"{option}: must be numbers, separated by commas") from None
+
+
+def _condition(text: str) -> tuple[str, str, Any]:
+    """Return a condition of a text such as ``income=high,low`` or ``date>=2026-01-31``."""
+    found = _CONDITION.fullmatch(text)
+    if found is None:
+        raise UsageError(f"--where {text}: must be a column, one of = != < <= > >=, and a value")
+    column, relation, value = found.groups()
+    values: list[str | None] = [
+        each or None for each in next(csv.reader([value], skipinitialspace=True), [""])
+    ]
+    relation = {"=": "=="}.get(relation, relation)
+    if len(values) == 1:
+        return column, relation, values[0]
+    if relation not in ("==", "!="):
+        raise UsageError(f"--where {text}: {relation} takes one value")
+    return column, "in" if relation == "==" else "not in", values
 
 
 def show(answer: TableAnswer) -> None:
@@ -127,7 +192,7 @@ def show(answer: TableAnswer) -> None:
         table.add_column(
             "± stderr" if name == "stderr" else name, justify="left" if name in answer.keys else "right"
         )
-    absent = "" if answer.what == "coefficient" else "missing"
+    absent = "" if answer.what in ("coefficient", "log odds") else "missing"
     for row in rows:
         table.add_row(
             *(absent if row[name] is None else _text(row[name]) for name in answer.keys),

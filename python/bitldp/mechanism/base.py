@@ -33,7 +33,7 @@ from bitldp.release.keyed import Ids, bound, fitting, keyed_call, keyed_randomne
 if TYPE_CHECKING:
     from bitldp.estimate.accumulators import Accumulator
 
-Takes = Literal["numbers", "reals", "categories", "points", "ball", "scores", "record", "words"]
+Takes = Literal["numbers", "reals", "categories", "points", "ordered", "ball", "scores", "record", "words"]
 """Input of a mechanism: all columns together as fixed-point numbers, or as numbers of an interval; each
 column by itself as a category, or as one of N points; a vector of a ball; a vector of which one dimension is
 chosen; attributes of several kinds; words that nobody could

@@ -28,7 +28,7 @@ from bitldp.mechanism.reports import ArrayOrPair
 from bitldp.privacy import ONE, Guarantee, composed, share
 from bitldp.release.base import Call, Direct, Release
 from bitldp.release.base import Interval as Ends
-from bitldp.release.sampled import SampledReports, index_bits, sampled
+from bitldp.release.sampled import SampledReports, drawn_together, index_bits, sampled
 
 Spend = Annotated[Literal["split", "sample"], one_of("split", "sample")]
 
@@ -152,6 +152,30 @@ class Means(ArrayOrPair):
     def _whole(self) -> bool:
         """True where all numbers of a record are released together, as one symbol."""
         return self._release.whole
+
+    def _together(self, slots: Sequence[int]) -> tuple[float, float]:
+        """Return the factor that makes a product of unbiased centred values unbiased, and a chance.
+
+        A value is 0 where the report is about others; numbers that are drawn are independent.
+
+        Parameters
+        ----------
+        slots : sequence of int
+            Two or more different ones, by number.
+
+        Returns
+        -------
+        (float, float)
+            The factor, and the chance that a report is about all of them.
+
+        Raises
+        ------
+        ValueError
+            If reports do not tell them together.
+        """
+        if self._whole:
+            raise ValueError("a report is one symbol of all numbers")
+        return drawn_together(len(slots), self._drawn, self.features)
 
     @property
     def columns(self) -> int:

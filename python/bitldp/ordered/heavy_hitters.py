@@ -483,27 +483,39 @@ class PrefixAccumulator(BatchAccumulator):
         self._batches = [(groups, functions, codes)]
         return self._batches[0]
 
-    def estimate(self, t: int = 10, *, threads: int | None = None) -> Estimate:
+    def estimate(self, t: int = 10, *, threads: int | None = None, apart: bool = False) -> Estimate:
         """Find the t most frequent words; see `HeavyHitters.estimate_top`.
+
+        Parameters
+        ----------
+        t, threads
+            As of `HeavyHitters.estimate_top`.
+        apart : bool
+            Whether half of the last group's reports choose the words and the others tell their shares, which
+            are then not too large by chance. A report's half is the last bit of its hash function: so it is
+            the same in any order of the reports.
 
         Raises
         ------
         ValueError
-            If a group has no reports yet.
+            If a group has no reports yet, or one of the two halves.
         """
         t = checks.integer("t", t, 1, _MOST_WORDS)
-        threads = checks.stream(threads, 0)[0]
+        threads, apart = checks.stream(threads, 0)[0], checks.flag("apart", apart)
         groups, functions, codes = self._reports()
         candidates: NDArray[Any] = self._words.all(self._lengths[0])
         for group, length in enumerate(self._lengths):
             those = groups == group
+            last = length == self._lengths[-1]
+            if apart and last:
+                those &= (functions & 1) == 0
             n = int(np.count_nonzero(those))
             if n == 0:
                 raise ValueError(f"reports: none of the {self.n} is of group {group} of {len(self._lengths)}")
             supports = self._hashed.supports(
                 functions[those], codes[those].astype(np.uint32), self._words.keys(candidates), threads
             )
-            if length == self._lengths[-1]:
+            if last:
                 break
             # Those whose support is the largest are lengthened; among equals, the first.
             best = np.argsort(-supports, kind="stable")[: max(_KEPT, 2 * t)]
@@ -511,13 +523,29 @@ class PrefixAccumulator(BatchAccumulator):
             most = max(1, _MOST_CANDIDATES // self._words.symbols**step)
             candidates = self._words.longer(candidates[best[:most]], step)
         best = np.argsort(-supports, kind="stable")[:t]
-        result = frequencies(supports[best], n, *self._hashed.chances())
-        named = replace(result, n=self.n, labels=self._words.labels(candidates[best]))
+        found, supports = candidates[best], supports[best]
+        if apart:
+            those = (groups == len(self._lengths) - 1) & ((functions & 1) == 1)
+            n = int(np.count_nonzero(those))
+            if n == 0:
+                raise ValueError(
+                    "reports: too few of the last group to choose words and to tell their shares"
+                )
+            supports = self._hashed.supports(
+                functions[those], codes[those].astype(np.uint32), self._words.keys(found), threads
+            )
+            order = np.argsort(-supports, kind="stable")
+            found, supports = found[order], supports[order]
+        result = frequencies(supports, n, *self._hashed.chances())
+        named = replace(result, n=self.n, labels=self._words.labels(found))
         return self._judged(named)
 
     def _state(self) -> dict[str, Any]:
-        parts: Any = self._reports() if self.n else ()
-        return {"n": self.n, "reports": [part.tolist() for part in parts]}
+        if not self.n:
+            return {"n": 0, "reports": []}
+        groups, functions, codes = self._reports()
+        order = np.lexsort((codes, functions, groups))  # the same in whatever order they came
+        return {"n": self.n, "reports": [part[order].tolist() for part in (groups, functions, codes)]}
 
     def _restore(self, state: dict[str, Any]) -> None:
         n, reports = saved.whole(state.get("n")), state.get("reports")

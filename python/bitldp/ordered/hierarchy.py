@@ -16,6 +16,7 @@ from bitldp.categorical.blocks import BlockDesign
 from bitldp.estimate.estimates import Estimate
 from bitldp.letters.reach import Reach, checked_part
 from bitldp.mechanism.attributes.base import Attributes
+from bitldp.mechanism.base import Takes
 from bitldp.mechanism.described import spreads
 from bitldp.mechanism.law import Experiment, Pair
 from bitldp.mechanism.parameters import Budget, FieldId, at_least, whole
@@ -89,6 +90,7 @@ class Hierarchy(Attributes):
     epsilon: Budget
     branching: Annotated[int, whole(2, 1024)] = 4
 
+    _takes: ClassVar[Takes | None] = "ordered"
     _no_mean: ClassVar[str] = "its reports are about ranges; use estimate_range or estimate_quantile"
     _tree: Tree = field(init=False, repr=False, compare=False)
     _laws: tuple[NodeLaw, ...] = field(init=False, repr=False, compare=False)

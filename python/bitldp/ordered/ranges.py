@@ -418,6 +418,32 @@ class RangeAccumulator(AttributesAccumulator):
             influence=self._moved(every, every + 1),
         )
 
+    def estimate_sum(self, weights: ArrayLike) -> Estimate:
+        """Estimate the sums of the shares of all values, each times a weight: a mean, where these are values.
+
+        Parameters
+        ----------
+        weights : array_like of float, shape (m, categories)
+            What each value counts for in each sum.
+
+        Returns
+        -------
+        Estimate
+            Shape (m,), without bias.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As of `Hierarchy.estimate_range`, and for weights of another shape.
+        """
+        rows = np.atleast_2d(checks.numbers("weights", weights)).astype(np.float64)
+        if rows.ndim != 2 or rows.shape[1] != self._size:
+            raise ValueError(f"weights: shape must be (m, {self._size}), got {rows.shape}")
+        leaves = self._leaves()
+        sizes = [each._support_sizes() for each in self.mechanism.mechanisms]
+        moved = LIARS * float(furthest(self._consistency, self._laws, sizes, rows).max(initial=0.0))
+        return Estimate(rows @ leaves, self._stderr(rows, leaves), self.n, influence=moved)
+
     def _moved(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> float:
         """Return how far liars could have moved the share of any of some ranges."""
         return float(self.mechanism.range_influence(LIARS, starts, stops).max(initial=0.0))

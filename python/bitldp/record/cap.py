@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -460,6 +461,20 @@ class RecordCap(OnlyCategories):
         """
         chosen = self._chosen(attributes)
         return TableAccumulator(self, chosen, self._table_law(chosen))
+
+    def _together(self, slots: Sequence[int]) -> tuple[float, float]:
+        """Return the factor and the chance of `Attributes._together`.
+
+        Values are those of the attributes' own laws, 0 where the report is about others; see `CapLaw`.
+        """
+        kinds = tuple(self._kind_of[each] for each in slots)
+        chance, gain = self._law.chance(kinds), self._law.gain(kinds)
+        if not chance:
+            raise ValueError(f"a report is about {self.m} of them, never about {len(kinds)} together")
+        if not gain:
+            raise ValueError(f"with hits={self.hits} reports do not say how they depend on each other")
+        alone = [self._law.chance((each,)) * self._law.gain((each,)) for each in kinds]
+        return float(math.prod(alone) / (chance * gain)), float(chance)
 
     def _chosen(self, attributes: Sequence[int]) -> tuple[int, ...]:
         count = len(self._sizes)

@@ -164,6 +164,15 @@ def cap_channel(
     return calibrated(build, epsilon, _exact)
 
 
+def joint_gain(
+    chosen: Sequence[tuple[int, int]], others: tuple[tuple[int, int, int], ...], hits: int
+) -> Fraction:
+    """Return g_U t/A of `CapLaw` for `chosen` subsets (k, w), where the `others` are drawn with them."""
+    order, likely = len(chosen), likely_hits(others, hits)
+    spread = math.prod(Fraction(w * (k - w), k * (k - 1)) for k, w in chosen)
+    return spread * sum((-1) ** u * math.comb(order, u) * likely[order - u] for u in range(order + 1))
+
+
 def counted(subsets: Iterable[tuple[int, int]]) -> tuple[tuple[int, int, int], ...]:
     """Return the different subsets (k, w), and how often each is there."""
     return tuple((k, w, count) for (k, w), count in Counter(subsets).items())
@@ -242,19 +251,14 @@ class CapLaw:
         `drawn` are the kinds of further attributes that are known to be drawn.
         """
         whole = tuple(sorted((*chosen, *drawn)))
-        order = len(chosen)
-        spread = math.prod(
-            Fraction(each.size * (each.categories - each.size), each.categories * (each.categories - 1))
-            for each in (self.kinds[index] for index in chosen)
-        )
+        subsets = [(self.kinds[index].categories, self.kinds[index].size) for index in chosen]
         total = chances = Fraction(0)
         for each, weight in self._with(whole):
             chances += weight
             share = self._share(each)
-            likely = likely_hits(self._others(each.counts, chosen), self.hits)
-            signed = sum((-1) ** u * math.comb(order, u) * likely[order - u] for u in range(order + 1))
-            total += weight * Fraction(each.channel.high, ONE) * signed / share
-        return spread * total / chances if chances else Fraction(0)
+            gain = joint_gain(subsets, self._others(each.counts, chosen), self.hits)
+            total += weight * Fraction(each.channel.high, ONE) * gain / share
+        return total / chances if chances else Fraction(0)
 
     def _share(self, each: Drawn) -> Fraction:
         """Return t."""

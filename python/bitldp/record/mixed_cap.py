@@ -23,7 +23,7 @@ from bitldp.mechanism.parameters import Budget, Features, Flag, Interval, Option
 from bitldp.privacy import ONE, Guarantee
 from bitldp.record.cap import each_of, spread_out
 from bitldp.record.cap_answer import CapAnswer
-from bitldp.record.cap_law import MOST_DRAWN, cap_channel, counted, likely_hits
+from bitldp.record.cap_law import MOST_DRAWN, cap_channel, counted, joint_gain, likely_hits
 from bitldp.record.cap_search import Lists, few_numbers, subset_sizes
 from bitldp.record.categorical import CategoryAttributes, read_sizes
 from bitldp.record.choice import SLACK
@@ -226,6 +226,22 @@ class MixedCap(NumbersAndCategories):
     def _of(self, epsilon: float) -> list[Any]:
         raise NotImplementedError("the attributes share one channel")
 
+    def _together(self, slots: Sequence[int]) -> tuple[float, float]:
+        """Return the factor and the chance of `Attributes._together`.
+
+        Near the record numbers and subsets are independent; anywhere, the mean of each is 0.
+        """
+        subsets = tuple(zip(self._sizes, self.subset or (), strict=True))  # type: ignore[arg-type]
+        chosen = [subsets[each - self.features] for each in slots if each >= self.features]
+        inside, numbers = self._channel.high / ONE, len(slots) - len(chosen)
+        factor = inside ** (numbers - 1 if numbers and not chosen else numbers)
+        if len(chosen) > 1:
+            gain = _gain(self._channel, subsets, chosen)
+            if not gain:
+                raise ValueError(f"with hits={self.hits} reports do not say how they depend on each other")
+            factor *= float(math.prod(_gain(self._channel, subsets, [each]) for each in chosen) / gain)
+        return factor, 1.0
+
     @property
     def channel(self) -> Cap:
         """The channel: its `high`, `windows`, `subsets` and `share` are the law; mute at epsilon 0."""
@@ -313,14 +329,19 @@ class MixedCap(NumbersAndCategories):
 
 def _answer(channel: Cap, subsets: Sequence[tuple[int, int]], own: tuple[int, int]) -> CapAnswer:
     """Return the answer about an attribute of subsets (k, w); see `CapLaw` for its gain g."""
-    others = list(subsets)
-    others.remove(own)
     k, w = own
-    less, more, *_ = likely_hits(counted(others), channel.hits)
-    share, *_ = likely_hits(counted(subsets), channel.hits)
-    gain = float(Fraction(channel.high, ONE) * Fraction(w * (k - w), k * (k - 1)) * (more - less) / share)
+    gain = float(_gain(channel, subsets, [own]))
     q = (w - gain) / k
     return CapAnswer._quiet(categories=k, size=w, epsilon=channel.epsilon, chances=(q + gain, q))
+
+
+def _gain(channel: Cap, subsets: Sequence[tuple[int, int]], chosen: Sequence[tuple[int, int]]) -> Fraction:
+    """Return g_U of `CapLaw` for some of the subsets."""
+    others = list(subsets)
+    for each in chosen:
+        others.remove(each)
+    share, *_ = likely_hits(counted(subsets), channel.hits)
+    return Fraction(channel.high, ONE) * joint_gain(chosen, counted(others), channel.hits) / share
 
 
 class _Chosen(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from operator import attrgetter
@@ -24,7 +25,7 @@ from bitldp.privacy import ONE, Guarantee, calibrated
 from bitldp.record.choice import SLACK
 from bitldp.release.base import Call, Direct, Release, equidistant
 from bitldp.release.base import Interval as Ends
-from bitldp.release.sampled import SampledReports, index_bits
+from bitldp.release.sampled import SampledReports, drawn_together, index_bits
 
 __all__ = ["MOST_CELLS", "JointWindow", "grids", "mean_moment", "near_least", "window_release"]
 
@@ -148,6 +149,14 @@ class JointWindow(Means):
     @property
     def _drawn(self) -> int | None:
         return None if self.k == self.features else self.k
+
+    def _together(self, slots: Sequence[int]) -> tuple[float, float]:
+        """Return the factor and the chance of `Attributes._together`.
+
+        Numbers of a report are near theirs together, or none of them is; see `estimate_products`.
+        """
+        factor, chance = drawn_together(len(slots), self._drawn, self.features)
+        return factor * (self.channel.high / ONE) ** (len(slots) - 1), chance
 
     def _shortcut(self) -> Direct | None:
         return None if self._drawn is not None or not self.clip else self._release.direct(self.features)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,3 +59,16 @@ def sampled(release: Release, x: NDArray[Any], size: tuple[int, int], call: Call
         return SampledReports(pack(indices, index_bits(features)), pack(codes, release.bits))
     shape = (k,) if x.shape == (features,) != (1,) else codes.shape
     return SampledReports(indices.reshape(shape), codes.reshape(shape))
+
+
+def drawn_together(count: int, drawn: int | None, every: int) -> tuple[float, float]:
+    """Return the factor and the chance of so many of the values of which some are drawn, all as likely.
+
+    Each value is divided by its own chance to be drawn, and the product is of the chance to draw all.
+    """
+    if drawn is None:
+        return 1.0, 1.0
+    chance = math.perm(drawn, count) / math.perm(every, count)
+    if not chance:
+        raise ValueError(f"a report is about {drawn} of them, never about {count} together")
+    return (drawn / every) ** count / chance, chance

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bitldp.privacy import Total, number, total
+from bitldp.report.answers import plot_answer
 from bitldp.report.axes import plot_claims, plot_estimate, plot_variance
 from bitldp.report.claims import Claim, claims, claims_markdown, claims_table
 from bitldp.report.plots import accuracy_plot, rounds_plot
@@ -17,6 +18,7 @@ __all__ = [
     "claims_markdown",
     "claims_table",
     "number",
+    "plot_answer",
     "plot_claims",
     "plot_estimate",
     "plot_variance",

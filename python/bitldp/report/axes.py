@@ -16,10 +16,10 @@ from bitldp.report.claims import Claim, claims
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_claims", "plot_estimate", "plot_variance"]
+__all__ = ["new_axes", "plot_claims", "plot_estimate", "plot_variance"]
 
 
-def _axes(ax: Axes | None) -> Any:
+def new_axes(ax: Axes | None) -> Any:
     """Return the caller's axes, or new ones of the current figure.
 
     Raises
@@ -58,7 +58,7 @@ def plot_variance(
     MissingExtraError
         Without matplotlib (extra ``plot``).
     """
-    axes = _axes(ax)
+    axes = new_axes(ax)
     budgets = np.ravel(np.asarray(epsilons, float))
     for (name, make), (color, marker) in zip(mechanisms.items(), STYLES * len(mechanisms), strict=False):
         built = [make(epsilon=float(epsilon)) for epsilon in budgets]
@@ -91,7 +91,7 @@ def plot_claims(rows: Sequence[Claim] | None = None, *, ax: Axes | None = None) 
     MissingExtraError
         Without matplotlib (extra ``plot``).
     """
-    axes = _axes(ax)
+    axes = new_axes(ax)
     shown = list(claims() if rows is None else rows)
     positions = np.arange(len(shown))
     claimed = [each.guarantee.claimed for each in shown]
@@ -127,7 +127,7 @@ def plot_estimate(estimate: Estimate, *, level: float = 0.95, ax: Axes | None = 
     values = np.atleast_1d(estimate.value)
     if values.ndim != 1:
         raise ValueError(f"estimate: must have one axis, not {values.ndim}")
-    axes = _axes(ax)
+    axes = new_axes(ax)
     low, high = (np.atleast_1d(end) for end in estimate.confidence_interval(level))
     positions = np.arange(values.size)
     axes.errorbar(positions, values, [values - low, high - values], fmt="o", color=STYLES[0][0], capsize=3)

@@ -23,6 +23,7 @@ from bitldp.tables.column import Column  # noqa: E402
 from bitldp.tables.draft import ExpectedError, PlanDraft, PlannedQuestion, draft_plan, questions_of  # noqa: E402
 from bitldp.tables.key import ReleaseKey  # noqa: E402
 from bitldp.tables.plan import TablePlan, TableRelease  # noqa: E402
+from bitldp.tables.question_counts import QuestionCounts  # noqa: E402
 
 __all__ = [
     "Aggregate",
@@ -32,6 +33,7 @@ __all__ = [
     "PlanDraft",
     "PlanError",
     "PlannedQuestion",
+    "QuestionCounts",
     "ReleaseKey",
     "ReleasedTable",
     "TableAnswer",

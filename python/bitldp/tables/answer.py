@@ -302,6 +302,69 @@ class TableAnswer:
         n = int(min(self.n[i], self.n[j]))
         return self._one("difference", i, j, self.value[i] - self.value[j], variance**0.5, Deviation(n))
 
+    def differences(self, by: Sequence[str], base: Any = None) -> TableAnswer:
+        """Return all answers less one of them, with the errors that both together have.
+
+        Parameters
+        ----------
+        by : sequence of str
+            Keys that tell groups apart.
+        base : object, optional
+            What the last of them is in the answers that are subtracted; by default as in the first answer.
+            The other keys are the same on both sides.
+
+        Raises
+        ------
+        PlanError
+            For a key or a group that is none, and where the covariance of answers is not known.
+        """
+        if not by or any(name not in self.keys for name in by):
+            raise PlanError(f"by: must be some of {', '.join(self.keys) or 'no keys'}")
+        if self.covariance is None:
+            raise PlanError(f"{self.what}: the errors of these answers together are not known")
+        last = self.keys[by[-1]].to_pylist()
+        alike = [each for each in last if base is None or each == base or _text(each) == str(base)]
+        if not alike:
+            raise PlanError(f"base: no group of {by[-1]!r} is that")
+        base = alike[0]
+        others = [
+            [each[i].as_py() for name, each in self.keys.items() if name != by[-1]] for i in range(len(self))
+        ]
+        bases = {repr(others[i]): i for i in range(len(self)) if last[i] == base}
+        pairs = [
+            (i, bases[repr(others[i])])
+            for i in range(len(self))
+            if last[i] != base and repr(others[i]) in bases
+        ]
+        slopes = np.zeros((len(pairs), len(self)))
+        for row, (i, j) in zip(slopes, pairs, strict=True):
+            row[i], row[j] = 1.0, -1.0
+        known = np.isfinite(self.value)
+        with np.errstate(invalid="ignore"):
+            value = np.array([self.value[i] - self.value[j] for i, j in pairs])
+        square = slopes @ np.where(np.isfinite(self.covariance), self.covariance, 0.0) @ slopes.T
+        untold = np.array([not (known[i] and known[j]) for i, j in pairs], bool)
+        square[untold] = square[:, untold] = np.nan
+        rows = pa.array([i for i, _ in pairs], pa.int64())
+        n = np.array([min(self.n[i], self.n[j]) for i, j in pairs], np.int64)
+        keys = {name: each.take(rows) for name, each in self.keys.items()}
+        texts = [f"{_text(each)} - {_text(base)}" for each in keys[by[-1]].to_pylist()]
+        notes = ["; ".join(dict.fromkeys(filter(None, (self.notes[i], self.notes[j])))) for i, j in pairs]
+        width = self.span[1] - self.span[0]
+        return replace(
+            self,
+            what=f"difference of {self.what}s",
+            keys={**keys, by[-1]: pa.array(texts, pa.string())},
+            value=value,
+            stderr=np.sqrt(np.maximum(square.diagonal(), 0.0)),
+            n=n,
+            notes=notes,
+            limits=Deviation(int(n.min(initial=1 << 62))),
+            covariance=square,
+            span=(-width, width),
+            whole=False,
+        )
+
     def ratio(self, one: int | Mapping[str, Any], other: int | Mapping[str, Any]) -> TableAnswer:
         """Return one answer over another, with Fieller's interval; none where the other may be 0.
 

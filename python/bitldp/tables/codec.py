@@ -19,10 +19,12 @@ from numpy.typing import NDArray
 
 from bitldp import _core
 from bitldp.base.errors import DataError, PlanError
+from bitldp.estimate.estimates import Estimate
 from bitldp.tables.counts import Unestimated
 from bitldp.tables.frames import first_row_of, plain_column, worded
 from bitldp.tables.intervals import Intervals
 from bitldp.tables.reading import Of, Reading, refused
+from bitldp.tables.written import Decoding
 
 __all__ = [
     "DECODES",
@@ -31,9 +33,7 @@ __all__ = [
     "Batch",
     "ColumnCodec",
     "ColumnSettings",
-    "Decoding",
     "Missing",
-    "codes_of_values",
 ]
 
 #: Rows of a table, or of an array: (n, columns) or (n,).
@@ -85,6 +85,8 @@ class ColumnSettings:
     categories : tuple or None
         As `Column` keeps them.
     interval : (float, float) or None
+    intervals : tuple of (float, float)
+        Of columns of numbers that differ in theirs.
     missing : Missing
     output, decode : str or None
         As they were asked for; None: the codec chooses.
@@ -97,6 +99,7 @@ class ColumnSettings:
     columns: tuple[str, ...]
     categories: tuple[Any, ...] | None = None
     interval: tuple[float, float] | None = None
+    intervals: tuple[tuple[float, float], ...] = ()
     missing: Missing = field(default_factory=Missing)
     output: str | None = None
     decode: str | None = None
@@ -130,35 +133,6 @@ class ColumnSettings:
         number = isinstance(missing.fill, (int, float)) and not isinstance(missing.fill, bool)
         if missing.policy == "fill" and not (number and math.isfinite(float(missing.fill or 0))):
             raise PlanError(f"{self.title}: fill: must be a finite number")
-
-
-@dataclass(frozen=True)
-class Decoding:
-    """Decoded values of columns: which are written, how biased they are, and how to estimate from them.
-
-    Attributes
-    ----------
-    decode : str
-        One of `DECODES`; empty where no numbers are written.
-    bias : float
-        Largest distance of the mean of what is written for a number from the number, once it is inside the
-        range.
-    estimate : str
-        How to estimate from the columns.
-    sentence : str
-        Sentence that a person should read before the run.
-    alarming : bool
-        Whether that is a warning.
-    numbers : ndarray of float64 or None
-        The number of each code, where the codec does not know it.
-    """
-
-    decode: str = ""
-    bias: float = 0.0
-    estimate: str = ""
-    sentence: str = ""
-    alarming: bool = False
-    numbers: NDArray[np.float64] | None = None
 
 
 #: Each kind of column by `takes` of the mechanisms that it serves.
@@ -369,7 +343,7 @@ class ColumnCodec(ABC):
                 self.mechanism.randomize(*self._inputs(x), rng=rng, first_chunk=chunk, **options)
             )
         # Such streams do not go on where a batch ends: every so many rows have a seed of their own.
-        pieces = [
+        pieces: list[Any] = [
             self.mechanism.randomize(
                 *self._inputs(x[start : start + _core.CHUNK]),
                 rng=np.random.SeedSequence(
@@ -379,6 +353,9 @@ class ColumnCodec(ABC):
             )
             for start in range(0, max(1, len(x)), _core.CHUNK)
         ]
+        if isinstance(pieces[0], tuple):  # which of the columns were drawn, and codes about them
+            parts: Any = type(pieces[0])(*map(np.concatenate, zip(*pieces, strict=True)))
+            return self._values(parts)
         return self._values(np.concatenate(pieces))
 
     def randomize_keyed(
@@ -512,6 +489,49 @@ class ColumnCodec(ABC):
         """
         raise refused(f"column {column!r}", self.settings.mechanism, of)
 
+    def unit(self, column: str) -> float:
+        """Return how many of a column's units one of the mechanism is."""
+        return 1.0
+
+    def rescaled(self, estimate: Estimate, columns: Sequence[str]) -> Estimate:
+        """Return the estimate of a mechanism about some columns, in their units but for its influence."""
+        return estimate
+
+    @property
+    def alone(self) -> bool:
+        """True if the counts of the mechanism itself answer questions about one column."""
+        return True
+
+    def together(self, columns: Sequence[str]) -> tuple[float, float]:
+        """Return how the product of centred readings of several columns is made unbiased.
+
+        Returns
+        -------
+        (float, float)
+            The factor of the product, and the share of the records whose reports are about all of them.
+
+        Raises
+        ------
+        PlanError
+            If reports do not tell them together; the message says which plan would.
+        """
+        mechanism, names = self.mechanism, " and ".join(map(repr, columns))
+        try:
+            if not hasattr(mechanism, "_together"):
+                raise ValueError("how they depend on each other there is not known")
+            factor, chance = mechanism._together([self.columns.index(each) for each in columns])
+        except ValueError as error:
+            raise PlanError(
+                f"columns {names}: one report of {self.settings.mechanism} does not tell them together "
+                f"({error}); a plan with a mechanism for each column (GRR, OUE, Piecewise, whose epsilons "
+                "add up) would, or one with RecordCap, JointWindow or MixedCap for all of them"
+            ) from None
+        return factor, chance
+
+    def middle(self, reading: Reading) -> float:
+        """Return what a reading is where a report is about other columns, or near no record."""
+        return sum(reading.span) / 2.0 if reading.labels == (None,) else 1.0 / len(reading.labels)
+
     @cached_property
     def counted(self) -> Any:
         """Owner of the counts: the mechanism, or what stands for one that has no unbiased estimate."""
@@ -549,7 +569,7 @@ class ColumnCodec(ABC):
         note = "; ".join(filter(None, [self.caveat if what == "mean" else None, self.filling])) or None
         influence = first = None
         try:
-            estimate = counts.estimate()
+            estimate = self.rescaled(counts.estimate(), columns)
             value, stderr = np.atleast_1d(estimate.value).ravel(), np.atleast_1d(estimate.stderr).ravel()
             first = intervals.add(estimate, counts.mechanism)
             influence = estimate.influence
@@ -567,8 +587,11 @@ class ColumnCodec(ABC):
                 "interval": None if first is None else first + j,
                 "records": int(counts.n),
                 "note": note,
-                "influence": influence,
+                "influence": None
+                if influence is None
+                else influence * self.unit(columns[min(j, len(columns) - 1)]),
             }
+<<<<<<< HEAD
 
 
 # -- written values
@@ -621,3 +644,5 @@ def codes_of_values(
         )
     codes: NDArray[np.uint32] = order[slots].astype(np.uint32)[which].reshape(values.shape)
     return codes
+=======
+>>>>>>> questions

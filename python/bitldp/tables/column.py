@@ -21,7 +21,7 @@ from bitldp.codecs import Categories
 from bitldp.mechanism.base import Mechanism
 from bitldp.mechanism.parameters import lasting, short_name
 from bitldp.record.categorical import LabelledAttributes
-from bitldp.tables import numbers, points, record  # noqa: F401  # kinds of columns, which register themselves
+from bitldp.tables import numbers, ranges, record, words  # noqa: F401  # kinds of columns, which register
 from bitldp.tables.codec import KINDS, ColumnCodec, ColumnSettings, Missing
 from bitldp.tables.intervals import Intervals
 from bitldp.tables.labels import text_of
@@ -56,14 +56,16 @@ class Column:
         The public list of the values of a column of categories, in the order of the mechanism's categories;
         of a mechanism with labels, its labels. Of `label`, where there is one. Of `CategoricalRecord` and
         `MixedRecord`, a list for each column of categories, which come after the columns of numbers.
-    interval : (float, float), optional
+    interval : (float, float), or a sequence of them, optional
         For a mechanism of categories on a column of numbers: its categories are as many points of this
-        interval, both ends among them, and each number counts as the nearest.
+        interval, both ends among them, and each number counts as the nearest. For a mechanism of several
+        numbers (`JointWindow`, `MixedRecord`, ...): an interval for each column of numbers, which is mapped
+        to the mechanism's before anything is randomized, and back in every answer; one is that of all.
     nulls : {"refuse", "category", "fill", "report"}
-        A missing value (null or NaN) is refused; is a category of its own, after all others (the mechanism
-        has one more then); counts as the public value `fill`, which biases what is known of those who
-        answered; or, of one column of numbers, is reported: a bit that says whether there is a value takes a
-        third of the mechanism's epsilon. It never passes through.
+        A missing value (null or NaN) is refused; is a category of its own, after all others (a mechanism of
+        as many categories as are listed gets one more then); counts as the public value `fill`, which biases
+        what is known of those who answered; or, of one column of numbers, is reported: a bit that says
+        whether there is a value takes a third of the mechanism's epsilon. It never passes through.
     fill : float or str, optional
         With ``nulls="fill"``: what a missing value counts as.
     output : {"values", "codes", "bits"}, optional
@@ -92,7 +94,7 @@ class Column:
     mechanism: Mechanism
     columns: Sequence[str]
     categories: Sequence[Any] | None = None  # of a record, lists of them
-    interval: tuple[float, float] | None = None
+    interval: tuple[float, float] | Sequence[tuple[float, float]] | None = None
     nulls: Literal["refuse", "category", "fill", "report"] = "refuse"
     fill: float | str | None = None
     output: Literal["values", "codes", "bits"] | None = None
@@ -115,11 +117,35 @@ class Column:
             listed = _texts if self.mechanism._takes == "record" else text_of
             self._set("categories", tuple(listed(value) for value in self.categories))
         if self.interval is not None:
-            self._set("interval", checks.interval("interval", self.interval))
+            self._set("interval", _intervals(self.interval))
+        if self.nulls == "category":
+            self._count_missing()
         checks.choice("nulls", self.nulls, _POLICIES)
         if (self.nulls == "fill") != (self.fill is not None):
             raise PlanError(f"{ColumnSettings(columns).title}: nulls='fill' and fill= go together")
         self._set("codecs", self._made())
+
+    def _count_missing(self) -> None:
+        """Give a mechanism that has as many categories as are listed one more, for missing values."""
+        mechanism, listed = self.mechanism, self.categories
+        if listed is None:
+            listed = _labels_of(mechanism)
+        if listed is None or len(mechanism._members) > 1:
+            return
+        if isinstance(mechanism, LabelledAttributes):
+            sizes = tuple(map(len, listed))
+            if mechanism._sizes != sizes:
+                return
+            more: Any = {"attributes": tuple(size + 1 for size in sizes)}
+        elif mechanism._sized_by is not None and mechanism.parameters[mechanism._sized_by] is not None:
+            size = mechanism.parameters[mechanism._sized_by]
+            if (size if isinstance(size, (int, np.integer)) else len(size)) != len(listed):
+                return
+            more = {mechanism._sized_by: len(listed) + 1}
+        else:
+            return
+        self._set("mechanism", type(mechanism)._quiet(**{**mechanism.parameters, **more}))
+        self._set("categories", tuple(listed))
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -132,10 +158,16 @@ class Column:
     def settings(self, mechanism: Mechanism) -> ColumnSettings:
         """Return the settings of one mechanism of the column; its errors name them as a plan does."""
         categories = self.categories if self.categories is not None else _labels_of(self.mechanism)
+        own = mechanism._takes in ("reals", "record")
+        interval: Any = self.interval
+        several: Any = interval if interval is not None and isinstance(interval[0], tuple) else ()
+        if several and not own:
+            raise PlanError(f"interval: {type(mechanism).__name__} takes one")
         return ColumnSettings(
             columns=tuple(self.columns),
             categories=None if categories is None else tuple(categories),
-            interval=self.interval,
+            interval=None if own else interval,
+            intervals=several or ((interval,) if own and interval is not None else ()),
             missing=Missing(self.nulls, self.fill),
             output=self.output,
             decode=self.decode,
@@ -218,7 +250,7 @@ class Column:
         for name in _FIELDS:
             value = getattr(self, name)
             if value != _DEFAULTS[name]:
-                document[name] = list(value) if isinstance(value, tuple) else value
+                document[name] = _listed(value)
         return document
 
     @classmethod
@@ -246,6 +278,19 @@ class Column:
             return cls(mechanism, columns, **{name: document[name] for name in _FIELDS if name in document})
         except (TypeError, ValueError) as error:
             raise PlanError(str(error)) from None
+
+
+def _intervals(value: Any) -> Any:
+    """Return an interval, or several."""
+    given: list[Any] = list(value) if np.iterable(value) else []
+    if given and all(np.iterable(each) and not isinstance(each, str) for each in given):
+        return tuple(checks.interval(f"interval[{i}]", each) for i, each in enumerate(given))
+    return checks.interval("interval", value)
+
+
+def _listed(value: Any) -> Any:
+    """Return tuples as lists, those in them, too."""
+    return [_listed(each) for each in value] if isinstance(value, tuple) else value
 
 
 def _texts(values: Any) -> tuple[str, ...]:
@@ -346,7 +391,12 @@ def _parameter(value: Any) -> Any:
 # -- plans as TOML
 
 
-def toml_of(columns: Sequence[Mapping[str, Any]], keep: Sequence[str], types: Mapping[str, str]) -> str:
+def toml_of(
+    columns: Sequence[Mapping[str, Any]],
+    keep: Sequence[str],
+    types: Mapping[str, str],
+    keep_as: Mapping[str, str],
+) -> str:
     """Return a plan as TOML, of its columns as JSON values.
 
     Raises
@@ -357,12 +407,12 @@ def toml_of(columns: Sequence[Mapping[str, Any]], keep: Sequence[str], types: Ma
     require("writing a plan as TOML", ["tomli_w"], "tables")
     import tomli_w
 
-    stated = {**({"keep": list(keep)} if keep else {}), **({"types": dict(types)} if types else {})}
-    return tomli_w.dumps({**stated, "column": list(columns)})
+    stated = {"keep": list(keep), "types": dict(types), "keep_as": dict(keep_as)}
+    return tomli_w.dumps({**{name: each for name, each in stated.items() if each}, "column": list(columns)})
 
 
-def columns_of_toml(text: str) -> tuple[list[Column], list[str], dict[str, Any]]:
-    """Return the columns, the kept names and the stated types of a plan's TOML.
+def columns_of_toml(text: str) -> tuple[list[Column], list[str], dict[str, Any], dict[str, Any]]:
+    """Return the columns of a plan's TOML, its kept names, stated types, and what is kept in another form.
 
     Raises
     ------
@@ -371,9 +421,9 @@ def columns_of_toml(text: str) -> tuple[list[Column], list[str], dict[str, Any]]
     """
     document = _loads(text)
     for name in document:
-        if name not in ("column", "keep", "types"):
+        if name not in ("column", "keep", "types", "keep_as"):
             raise PlanError(
-                f"line {_line(text, name)}: {name}: no such key; a plan has column, keep and types"
+                f"line {_line(text, name)}: {name}: no such key; a plan has column, keep, types and keep_as"
             )
     keep = document.get("keep", [])
     if not (isinstance(keep, list) and all(isinstance(name, str) for name in keep)):
@@ -381,13 +431,17 @@ def columns_of_toml(text: str) -> tuple[list[Column], list[str], dict[str, Any]]
     types = document.get("types", {})
     if not isinstance(types, dict):
         raise PlanError(f"line {_line(text, 'types')}: types: must be a type for each name of a column")
+    keep_as = document.get("keep_as", {})
+    if not isinstance(keep_as, dict):
+        raise PlanError(f"line {_line(text, 'keep_as')}: keep_as: must be a form for the name of a column")
     tables = document.get("column", [])
     if not isinstance(tables, list) or not tables:
         raise PlanError("line 1: a plan has one or more [[column]] tables")
     starts = [number for number, line in enumerate(text.splitlines(), 1) if _HEAD.match(line)]
     if len(starts) != len(tables):  # written in another form of TOML
         starts = [1] * len(tables)
-    return [_located(text, start, table) for start, table in zip(starts, tables, strict=True)], keep, types
+    made = [_located(text, start, table) for start, table in zip(starts, tables, strict=True)]
+    return made, keep, types, keep_as
 
 
 _HEAD = re.compile(r"\s*\[\[\s*column\s*\]\]")

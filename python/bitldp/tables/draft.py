@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,17 +16,30 @@ import pyarrow as pa
 from bitldp.base import checks
 from bitldp.base.errors import PlanError
 from bitldp.privacy import share
+from bitldp.record.cap import RecordCap
 from bitldp.record.categorical import CategoricalRecord
 from bitldp.record.choice import number_mechanism, oracle
 from bitldp.record.mixed import MixedRecord
+from bitldp.record.mixed_cap import MixedCap
+from bitldp.record.window import JointWindow
+from bitldp.tables import together
+from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.column import Column
 from bitldp.tables.frames import plain_type
+from bitldp.tables.joint import Read
 from bitldp.tables.plan import TablePlan
+from bitldp.tables.reading import Of
 
 __all__ = ["ExpectedError", "PlanDraft", "PlannedQuestion", "draft_plan", "needed", "questions_of"]
 
 _QUESTION = re.compile(r"\s*(mean|share|table)\s*\(([^()]*)\)\s*(?:by\s+([^;()]+?))?\s*")
 _ROWS = 64  # inputs over which a variance is averaged
+_DRAWS = 1 << 13  # reports of one channel over which what they say of columns together is averaged
+_MOST_RECORDS = 2  # of several columns
+_FEW = 4  # columns of a record whose shares of epsilon are all compared
+
+#: Columns that are released together: as a record of which some are drawn, or by one channel (None).
+_Way = tuple[tuple[str, ...], "type | None"]
 
 
 class PlannedQuestion(NamedTuple):
@@ -182,11 +197,12 @@ def draft_plan(
 
     Notes
     -----
-    Columns that a question joins are released apart, each with a share of epsilon: only then is a product of
-    their decoded values unbiased. The others may be one record, of which a public random choice picks the
-    column that gets their whole share. The draft compares both, and how epsilon is divided between them, and
-    takes the least sum of expected errors, each in units of its column's spread. Numbers share a record where
-    their ranges are the same.
+    Columns may be released apart, each with a share of epsilon, or several as one record on their whole
+    share: those that no question joins by a public random choice (`MixedRecord`, `CategoricalRecord`), and
+    any by one channel whose law tells them together (`MixedCap`, `RecordCap`, `JointWindow`), numbers with an
+    interval each. The draft compares these, and how epsilon is divided between them, and takes the least sum
+    of expected errors, each in units of its column's spread. Errors of one channel are those of releases of
+    uniform columns, which are drawn for it with a fixed seed.
     """
     epsilon, count = checks.positive("epsilon", epsilon), checks.integer("records", records, 1)
     spans, lists = dict(intervals or {}), dict(categories or {})
@@ -227,6 +243,53 @@ class _Part:
 
     column: Column
     variances: Mapping[str, float]
+
+    def second(self, names: tuple[str, ...], kinds: Mapping[str, _Kind]) -> tuple[float, float]:
+        """Return the mean squares of what a report says of some columns together, and of the truth.
+
+        A number counts from the middle of its range, in which it is uniform; categories are as frequent.
+        """
+        squares = [kinds[name].spread ** (1 if kinds[name].interval is None else 2) for name in names]
+        truth = math.prod(squares)
+        if not set(names) <= set(self.variances):
+            return self._drawn.second(names, kinds), truth
+        return math.prod(self.variances[name] + own for name, own in zip(names, squares, strict=True)), truth
+
+    @cached_property
+    def _drawn(self) -> _Drawn:
+        return _Drawn.of(self.column)
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Reports of uniform columns, of which several together are looked at."""
+
+    codec: ColumnCodec
+    reports: Any
+
+    @classmethod
+    def of(cls, column: Column) -> _Drawn:
+        """Return reports of a column's mechanism, drawn with a fixed seed."""
+        (codec,) = column.codecs
+        rng, numbers = np.random.default_rng(0), len(codec.numeric)
+        spans: Any = codec.public["intervals"] if numbers else []
+        x = [rng.uniform(low, high, _DRAWS) for low, high in spans]
+        x += [rng.integers(0, len(each), _DRAWS).astype(np.float64) for each in codec.categories]
+        table = np.stack(x, axis=1)
+        inputs = table if numbers else table.astype(np.uint32)
+        return cls(codec, codec.randomize(inputs, rng=np.random.SeedSequence(0)))
+
+    def second(self, names: tuple[str, ...], kinds: Mapping[str, _Kind]) -> float:
+        """Return the mean square of what the reports say of columns together; see `_Part.second`."""
+        of: list[Of] = ["category" if kinds[name].interval is None else "number" for name in names]
+        reads = [Read(0, self.codec.reading(name, each)) for name, each in zip(names, of, strict=True)]
+        middles = [sum(kinds[name].interval or (0.0, 0.0)) / 2.0 for name in names]
+        reads = [replace(one, reading=one.reading.less(own)) for one, own in zip(reads, middles, strict=True)]
+        try:
+            values = together.joint(self.codec, [each.reading for each in reads]).read(self.reports)
+        except PlanError:  # its law does not tell them together
+            return math.inf
+        return float(np.square(values).mean())
 
 
 def _what(kind: _Kind) -> str:
@@ -272,44 +335,94 @@ def _check(questions: Sequence[PlannedQuestion], kinds: Mapping[str, _Kind], kee
 def _divisions(
     kinds: Mapping[str, _Kind], questions: Sequence[PlannedQuestion], keep: Sequence[str], epsilon: float
 ) -> Iterator[list[_Part]]:
-    """Yield ways to release all columns: apart, or those that no question joins as one record."""
-    joined = {name for each in questions for name in each.columns if len({*each.columns} - {*keep}) > 1}
-    joined -= set(keep)
-    yield _parts(kinds, [(name,) for name in kinds], [1] * len(kinds), epsilon)
-    alone = [name for name in kinds if name not in joined]
-    spans = {kinds[name].interval for name in alone} - {None}
-    for span in spans or {None}:
-        group = [name for name in alone if kinds[name].interval in (None, span)]
-        if len(group) < 2 or not any(kinds[name].interval is None for name in group):
-            continue
-        group.sort(key=lambda name: kinds[name].interval is None)  # numbers come first in a record
-        rest = [(name,) for name in kinds if name not in group]
-        for weight in range(1, len(group) + 1):
-            yield _parts(kinds, [tuple(group), *rest], [weight, *[1] * len(rest)], epsilon)
+    """Yield ways to release all columns: apart, or some of them as one record."""
+    sets = [{*each.columns} - {*keep} for each in questions]
+    sets = [each for each in sets if len(each) > 1]
+    joined = set().union(*sets)
+    alone = _in_order(kinds, [name for name in kinds if name not in joined])
+    yield _parts(kinds, {(name,): None for name in kinds}, [1] * len(kinds), epsilon)
+    ways: list[tuple[tuple[str, ...], type | None]] = []
+    if len(alone) > 1:
+        mixed = any(kinds[name].interval is None for name in alone)
+        ways += [(alone, MixedRecord)] if mixed else []
+        ways.append((alone, None))
+    groups = [_in_order(kinds, each) for each in _components(sets)]
+    ways += [(group, None) for group in groups]
+    ways += [(_in_order(kinds, kinds), None)] if groups and len(kinds) > max(map(len, groups)) else []
+    for chosen in _apart(ways):
+        rest = [(name,) for name in kinds if not any(name in group for group, _ in chosen)]
+        parts: dict[tuple[str, ...], type | None] = {**dict(chosen), **dict.fromkeys(rest, None)}
+        for weights in product(*(_weights(len(group)) for group, _ in chosen)):
+            yield _parts(kinds, parts, [*weights, *[1] * len(rest)], epsilon)
+
+
+def _in_order(kinds: Mapping[str, _Kind], group: Iterable[str]) -> tuple[str, ...]:
+    """Return columns with the numbers first, as a record has them."""
+    return tuple(sorted(group, key=lambda name: (kinds[name].interval is None, list(kinds).index(name))))
+
+
+def _components(sets: Sequence[set[str]]) -> list[set[str]]:
+    """Return the unions of sets that share columns."""
+    made: list[set[str]] = []
+    for each in sets:
+        met = [own for own in made if own & each]
+        made = [own for own in made if not own & each] + [each.union(*met)]
+    return made
+
+
+def _apart(ways: Sequence[_Way]) -> Iterator[tuple[_Way, ...]]:
+    """Yield one way, or several of which no two are of a column."""
+    for count in range(1, min(len(ways), _MOST_RECORDS) + 1):
+        for chosen in combinations(ways, count):
+            names = [name for group, _ in chosen for name in group]
+            if len(set(names)) == len(names):
+                yield chosen
+
+
+def _weights(columns: int) -> list[int]:
+    """Return shares of epsilon that a record of so many columns may have, by comparison."""
+    return sorted({1, max(1, columns // 2), columns}) if columns > _FEW else list(range(1, columns + 1))
 
 
 def _parts(
-    kinds: Mapping[str, _Kind], groups: Sequence[tuple[str, ...]], weights: Sequence[int], epsilon: float
+    kinds: Mapping[str, _Kind],
+    groups: Mapping[tuple[str, ...], type | None],
+    weights: Sequence[int],
+    epsilon: float,
 ) -> list[_Part]:
     each = share(epsilon, sum(weights))
-    return [_part(kinds, group, weight * each) for group, weight in zip(groups, weights, strict=True)]
+    return [
+        _part(kinds, group, how, weight * each)
+        for (group, how), weight in zip(groups.items(), weights, strict=True)
+    ]
 
 
-def _part(kinds: Mapping[str, _Kind], group: tuple[str, ...], epsilon: float) -> _Part:
+def _part(kinds: Mapping[str, _Kind], group: tuple[str, ...], how: type | None, epsilon: float) -> _Part:
     numbers = [name for name in group if kinds[name].interval is not None]
     lists = [kinds[name].values for name in group if kinds[name].interval is None]
     sizes = [len(values) for values in lists]
+    spans = [interval for name in numbers if (interval := kinds[name].interval) is not None]
     mechanism: Any
+    if len(group) > 1 and how is None:
+        if not lists:
+            mechanism = JointWindow(len(numbers), epsilon=epsilon, k=len(numbers))
+        elif numbers:
+            mechanism = MixedCap(sizes, features=len(numbers), epsilon=epsilon)
+        else:
+            mechanism = RecordCap(sizes, epsilon=epsilon, m=len(sizes), aim="tables")
+        return _Part(Column(mechanism, group, categories=lists or None, interval=spans or None), {})
     if len(group) > 1:
         if numbers:
-            interval = kinds[numbers[0]].interval or (-1.0, 1.0)
-            mechanism = MixedRecord(sizes, features=len(numbers), epsilon=epsilon, interval=interval)
+            mechanism = MixedRecord(sizes, features=len(numbers), epsilon=epsilon)
         else:
             mechanism = CategoricalRecord(sizes, epsilon=epsilon)
-        found = mechanism.variance(*_inputs(kinds, numbers, sizes))
+        found = mechanism.variance(*_inputs(numbers, sizes))
+        scales = [(kinds[name].spread * math.sqrt(12.0) / 2.0) ** 2 for name in numbers] + [1.0] * len(sizes)
         flat = [*(found[0].T if numbers else ()), *found[1 if numbers else 0 :]]
-        variances = {name: float(np.mean(each)) for name, each in zip(group, flat, strict=True)}
-        return _Part(Column(mechanism, group, categories=lists), variances)
+        variances = {
+            name: float(np.mean(each)) * scale for name, each, scale in zip(group, flat, scales, strict=True)
+        }
+        return _Part(Column(mechanism, group, categories=lists, interval=spans or None), variances)
     (name,) = group
     kind = kinds[name]
     if kind.interval is not None:
@@ -319,13 +432,12 @@ def _part(kinds: Mapping[str, _Kind], group: tuple[str, ...], epsilon: float) ->
     return _Part(Column(mechanism, name, categories=kind.values), {name: mechanism.mean_variance()})
 
 
-def _inputs(kinds: Mapping[str, _Kind], numbers: Sequence[str], sizes: Sequence[int]) -> tuple[Any, ...]:
+def _inputs(numbers: Sequence[str], sizes: Sequence[int]) -> tuple[Any, ...]:
     """Return numbers that are evenly spread, and categories in turn."""
     categories = np.stack([np.arange(_ROWS) % size for size in sizes], axis=1)
     if not numbers:
         return (categories,)
-    columns = [np.linspace(*(kinds[name].interval or (0.0, 1.0)), _ROWS) for name in numbers]
-    return np.stack(columns, axis=1), categories
+    return np.stack([np.linspace(-1.0, 1.0, _ROWS)] * len(numbers), axis=1), categories
 
 
 def _error(
@@ -336,15 +448,13 @@ def _error(
     The product of independent unbiased values of variance V_j about truths of second moment m_j has the
     second moment of the product of V_j + m_j. The share of a group is about 1/k.
     """
-    known = {name: value for part in parts for name, value in part.variances.items()}
     second, truth, groups = 1.0, 1.0, 1.0
+    for part in parts:
+        own = tuple(name for name in question.columns if name in part.column.columns)
+        if own:
+            square, true = part.second(own, kinds)
+            second, truth = second * square, truth * true
     for position, name in enumerate(question.columns):
-        kind = kinds.get(name)
-        if kind is None:  # a kept column: its groups are known, and not how many
-            continue
-        square = kind.spread**2 if kind.interval is not None else kind.spread
-        second *= known[name] + square
-        truth *= square
-        if position and question.what != "table":
-            groups *= len(kind.values)
+        if position and question.what != "table" and name in kinds:  # groups of a kept column are known
+            groups *= len(kinds[name].values)
     return math.sqrt(max(0.0, second - truth) / records) * groups

@@ -1,15 +1,146 @@
-"""Engines that need more than a call: Spark's declaration of columns, DuckDB's function with safe flags."""
+"""Releases inside engines: Spark, Dask, polars and DuckDB, which may evaluate a batch twice."""
 
 from __future__ import annotations
 
 import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from bitldp.base.errors import require
+from bitldp.base.errors import PlanError, require
+from bitldp.tables.frames import alike, opened
+from bitldp.tables.ids import SeenIds
 
-__all__ = ["arrow_schema", "duckdb_relation", "spark_ddl"]
+__all__ = ["EngineRelease", "arrow_schema"]
+
+
+class EngineRelease(ABC):
+    """Release of the batches and partitions that an engine shows: it needs a key.
+
+    Attributes
+    ----------
+    record : str or None
+        Column of the records' ids.
+    reads : tuple of str
+        The columns that a table must have.
+    """
+
+    record: str | None
+
+    @property
+    @abstractmethod
+    def reads(self) -> tuple[str, ...]:
+        """The columns that a table must have."""
+
+    @property
+    @abstractmethod
+    def repeatable(self) -> bool:
+        """True if evaluating it again gives the same reports."""
+
+    @abstractmethod
+    def __call__(self, frame: Any) -> Any:
+        """Release a table."""
+
+    @abstractmethod
+    def schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema of what is released of tables of a schema."""
+
+    @abstractmethod
+    def _ids(self, table: pa.Table, first_row: int) -> NDArray[Any] | None:
+        """Return the ids of records, each of which comes once; None where there are none."""
+
+    @abstractmethod
+    def _check_types(self, schema: pa.Schema, *, ids_alone: bool = False) -> None:
+        """Refuse a table of other types."""
+
+    def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Release a stream of record batches: for Spark's ``mapInArrow`` and whatever works on streams."""
+        self._repeatable("batches")
+        for batch in batches:
+            released = self(batch)
+            if released.num_rows:
+                yield released.replace_schema_metadata(None)
+
+    def ddl(self, schema: Any) -> str:
+        """Return the released columns as Spark declares them, of a Spark or Arrow schema."""
+        return _spark_ddl(self, schema)
+
+    def pandas(self, frame: Any) -> Any:
+        """Release a pandas frame: for Dask's ``map_partitions``."""
+        self._repeatable("pandas")
+        return self(frame)
+
+    def meta(self, frame: Any) -> Any:
+        """Return an empty released frame of an empty or example pandas frame: for Dask's ``meta=``."""
+        return self(frame.iloc[:0])
+
+    def polars(self, frame: Any) -> Any:
+        """Release a polars frame: for the ``map_batches`` of lazy frames."""
+        self._repeatable("polars")
+        return self(frame)
+
+    def polars_schema(self, schema: Any) -> dict[str, Any]:
+        """Return the released columns and their types, of a polars schema: for ``map_batches(schema=)``."""
+        import polars
+
+        empty = polars.DataFrame(schema=schema)
+        return dict(self(empty).schema)
+
+    def duckdb(self, connection: Any, table: str) -> Any:
+        """Return a relation of DuckDB that holds what is released of a table or view of a connection."""
+        self._repeatable("duckdb")
+        return _duckdb_relation(self, connection, table)
+
+    def _repeatable(self, method: str) -> None:
+        if not self.repeatable:
+            raise PlanError(
+                f"{method}: an engine may evaluate a batch twice, and without a key that is two releases; "
+                "give plan.release a key and the column of the records' ids"
+            )
+
+    # -- ids of all partitions, which an engine shows one by one
+
+    def ids(self, frame: Any) -> Any:
+        """Return the ids of a frame's records as one row, for `check_ids`, in a frame of its kind.
+
+        Its column "ids" holds bytes: eight for each id, and few for integers that follow each other by one.
+        """
+        return alike(pa.table({"ids": pa.array([self._seen(frame).to_bytes()], pa.binary())}), frame)
+
+    def id_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return `ids` of each of some record batches: for Spark's ``mapInArrow``, with "ids binary"."""
+        yield from map(self.ids, batches)
+
+    def check_ids(self, parts: Iterable[Any]) -> int:
+        """Refuse ids that come up twice in all of a table, and return how many there are.
+
+        An engine shows its partitions one by one; do this once, before the release is charged. `parts` are
+        what `ids` gave on the workers, as bytes, or all partitions themselves.
+
+        Raises
+        ------
+        DataError
+            For a missing id, or one that comes up twice: without the id.
+        """
+        seen = SeenIds(self.record or "")
+        for part in parts:
+            given = isinstance(part, (bytes, bytearray, memoryview))
+            seen.merge(SeenIds.from_bytes(seen.name, bytes(part)) if given else self._seen(part))
+        seen.check()
+        return len(seen)
+
+    def _seen(self, frame: Any) -> SeenIds:
+        if self.record is None:
+            raise PlanError("record: this release has no ids of records")
+        table, _ = opened(frame, [self.record])
+        self._check_types(table.schema, ids_alone=True)
+        seen = SeenIds(self.record)
+        if (ids := self._ids(table, 1)) is not None:
+            seen.add(ids)
+        return seen
 
 
 def arrow_schema(schema: Any) -> pa.Schema:
@@ -22,12 +153,12 @@ def arrow_schema(schema: Any) -> pa.Schema:
     return to_arrow_schema(schema)
 
 
-def spark_ddl(release: Any, schema: Any) -> str:
+def _spark_ddl(release: EngineRelease, schema: Any) -> str:
     """Return the released columns as Spark declares them.
 
     Parameters
     ----------
-    release : TableRelease
+    release : EngineRelease
     schema : pyspark.sql.types.StructType or pyarrow.Schema
         Of the table that is released.
     """
@@ -40,7 +171,7 @@ def spark_ddl(release: Any, schema: Any) -> str:
     )
 
 
-def duckdb_relation(release: Any, connection: Any, table: str) -> Any:
+def _duckdb_relation(release: EngineRelease, connection: Any, table: str) -> Any:
     """Return a relation of DuckDB that holds what is released of a table or view.
 
     The function behind it is declared to have side effects, so that DuckDB folds no constants and calls it
@@ -48,7 +179,7 @@ def duckdb_relation(release: Any, connection: Any, table: str) -> Any:
 
     Parameters
     ----------
-    release : TableRelease
+    release : EngineRelease
     connection : duckdb.DuckDBPyConnection
     table : str
         Name of the table or view.

@@ -14,10 +14,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bitldp.base.errors import DataError, PlanError
-from bitldp.tables.codec import MISSING_TEXTS, Batch, ColumnCodec, Missing, codes_of_values
+from bitldp.tables.codec import MISSING_TEXTS, Batch, ColumnCodec, Missing
 from bitldp.tables.frames import first_row_of, plain_column, plain_type, refuse_null
 from bitldp.tables.intervals import Intervals
 from bitldp.tables.reading import Of, Reading, indicators, refused
+from bitldp.tables.written import codes_of_values
 
 __all__ = ["Dictionary", "Labels", "text_of"]
 

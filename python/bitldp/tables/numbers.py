@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,9 +14,12 @@ from numpy.typing import NDArray
 
 from bitldp.base.arrays import first
 from bitldp.base.errors import DataError, PlanError
-from bitldp.tables.codec import MISSING_TEXTS, Batch, ColumnCodec, Decoding, Missing, codes_of_values
+from bitldp.estimate.estimates import Estimate
+from bitldp.tables.codec import MISSING_TEXTS, Batch, ColumnCodec, ColumnSettings, Missing
 from bitldp.tables.frames import plain_column, refuse_null
 from bitldp.tables.reading import Of, Reading, by_code, refused, squares, steps
+from bitldp.tables.scales import Scales
+from bitldp.tables.written import Decoding, codes_of_values
 
 __all__ = [
     "Numbers",
@@ -23,6 +28,8 @@ __all__ = [
     "is_missing",
     "numbers_of",
     "refuse_outside",
+    "scales_of",
+    "squared",
     "unbiased_or_reported",
     "undecoded",
 ]
@@ -42,6 +49,20 @@ class NumericColumns(ColumnCodec):
             raise PlanError(f"{settings.title}: categories: {settings.mechanism} takes numbers")
         settings.refuse_unless_numeric()
 
+    @cached_property
+    def scales(self) -> Scales | None:
+        """The maps of the columns' own intervals, where they have such."""
+        return scales_of(self.settings, self.columns, self.mechanism._span)
+
+    def unit(self, column: str) -> float:
+        """Return how many of a column's units one of the mechanism is."""
+        return 1.0 if self.scales is None else self.scales.unit(self.columns.index(column))
+
+    def rescaled(self, estimate: Estimate, columns: Sequence[str]) -> Estimate:
+        """Return means in the intervals of their columns."""
+        places = [self.columns.index(each) for each in columns]
+        return estimate if self.scales is None else self.scales.estimate(estimate, places)
+
     @property
     def numeric(self) -> tuple[str, ...]:
         """The columns, all of which are numbers."""
@@ -53,7 +74,10 @@ class NumericColumns(ColumnCodec):
 
     def outside(self, x: NDArray[Any]) -> int:
         """Return how many numbers are outside the range, so that they move to its ends."""
-        return int(self.mechanism.outside(x))
+        return int(self.mechanism.outside(x)) if self.scales is None else self.scales.outside(x)
+
+    def _inputs(self, x: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        return (x if self.scales is None else self.scales.mapped(x),)
 
     @property
     def apart(self) -> bool:
@@ -104,6 +128,11 @@ class NumericColumns(ColumnCodec):
 
 class Numbers(NumericColumns, takes="numbers"):
     """Columns of numbers that are cut to fixed-point words, and released bit by bit."""
+
+    def _check(self) -> None:
+        super()._check()
+        if self.settings.interval is not None:
+            raise PlanError(f"{self.settings.title}: interval: words of bits have a range of their own")
 
     def _decoding(self) -> Decoding:
         if self.output != "values":
@@ -178,6 +207,23 @@ class Numbers(NumericColumns, takes="numbers"):
 class Reals(NumericColumns, takes="reals"):
     """Columns of numbers of a public interval, all of which are released, or some that are sampled."""
 
+    def _check(self) -> None:
+        super()._check()
+        if self.scales is None:
+            return
+        if len(self.columns) == 1 or hasattr(self.mechanism, "estimate_distribution"):
+            raise PlanError(
+                f"{self.settings.title}: interval: {self.settings.mechanism} has its own, a parameter"
+            )
+
+    def _form(self) -> str:
+        if self.scales is None:
+            return super()._form()
+        if self.settings.output not in (None, "codes"):
+            asked = self.settings.spelled("output", self.settings.output)
+            raise PlanError(f"{asked}: numbers of intervals of their own are released as codes")
+        return "codes"
+
     @property
     def interval(self) -> tuple[float, float]:
         """The ends of the interval."""
@@ -195,12 +241,17 @@ class Reals(NumericColumns, takes="reals"):
     @property
     def public(self) -> dict[str, Any]:
         """The interval, and the decoded value of each code where codes are written."""
-        letters = {"letters": self.mechanism.letters.tolist()} if self.output == "codes" else {}
-        return {"interval": list(self.interval), **letters}
+        letters = (
+            {"letters": self.mechanism.letters.tolist()} if self.output == "codes" and not self._pairs else {}
+        )
+        own = {} if self.scales is None else {"intervals": [list(each) for each in self.scales.intervals]}
+        return {"interval": list(self.interval), **letters, **own}
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Where numbers outside the interval move."""
+        if self.scales is not None:
+            return ("numbers outside the interval of their column move to its ends",)
         low, high = self.interval
         return (f"numbers outside {low:g} .. {high:g} move to the ends before they are randomized",)
 
@@ -208,7 +259,7 @@ class Reals(NumericColumns, takes="reals"):
         """Return (n, r) floats; refuse what is outside the interval where it does not move to its ends."""
         numbers = super().encode(batch, first_row)
         if not self.mechanism.clip:
-            refuse_outside(numbers, self.interval, self.columns, first_row)
+            refuse_outside(numbers, self.scales or self.interval, self.columns, first_row)
         return numbers
 
     @property
@@ -228,13 +279,21 @@ class Reals(NumericColumns, takes="reals"):
 
     def reading(self, column: str, of: Of) -> Reading:
         """Return the letter of a column's number, or of its square; see `ColumnCodec.reading`."""
+        made = self._reading(column, of)
+        if self.scales is None:
+            return made
+        number = self._reading(column, "number") if of == "square" else None
+        return self.scales.reading(made, self.columns.index(column), number)
+
+    def _reading(self, column: str, of: Of) -> Reading:
+        """Return the reading of a column in the interval of the mechanism."""
         mechanism, place, title = self.mechanism, self.columns.index(column), f"column {column!r}"
-        windows = hasattr(mechanism, "estimate_distribution") and mechanism.k is None
-        if (of == "category" and not windows) or mechanism.k is not None or self.whole:
-            if of == "square":
-                raise refused(title, self.settings.mechanism, of, "of some columns of a record")
+        windows, drawn = hasattr(mechanism, "estimate_distribution"), mechanism._drawn
+        if of == "category" and (drawn is not None or not windows):
             return super().reading(column, of)
         made, many = super().reading(column, "number"), len(self.columns)
+        if drawn is not None:
+            return self._of_drawn(made, place, of)
 
         def codes(reports: Any) -> NDArray[np.int64]:
             return np.asarray(reports, np.int64).reshape(-1, many)[:, place]
@@ -250,9 +309,74 @@ class Reals(NumericColumns, takes="reals"):
         if known is None:
             raise refused(title, self.settings.mechanism, of, "too few letters tell them from other squares")
         values, bias = known
-        low, high = made.span
-        span = (0.0 if low <= 0.0 <= high else min(low**2, high**2), max(low**2, high**2))
-        return by_code(column, values, codes, span, 0.0, f"squares are at most {bias:.3g} too large")
+        note = f"squares are at most {bias * self.unit(self.columns[place]) ** 2:.3g} too large"
+        return by_code(column, values, codes, squared(made.span), 0.0, note)
+
+    def _of_drawn(self, made: Reading, place: int, of: Of) -> Reading:
+        """Return the reading of a number, or of its square, of records whose reports may be about others.
+
+        These count as the middle.
+        """
+        mechanism, letters, note = self.mechanism, self.mechanism.letters, made.note
+        values, span = letters, made.span
+        chance = mechanism._drawn / len(self.columns)
+        if of == "square":
+            spread = mechanism._release.spread
+            known = None if spread is None else squares(spread, letters)
+            if known is None:
+                raise refused(
+                    f"column {made.column!r}",
+                    self.settings.mechanism,
+                    of,
+                    "too few letters tell them from other squares",
+                )
+            values, bias = known
+            note = f"squares are at most {bias * self.unit(self.columns[place]) ** 2:.3g} too large"
+            span = squared(span)
+        middle = sum(span) / 2.0
+
+        def read(reports: Any) -> NDArray[np.float64]:
+            indices, codes = (np.asarray(each) for each in reports)
+            rows, which = np.nonzero(indices == place)
+            result = np.full((len(indices), 1), middle)
+            result[rows, 0] += (values[codes[rows, which]] - middle) / chance
+            return result
+
+        ends = middle + (np.array([[values.min()], [values.max()]]) - middle) / chance
+        ends = np.stack([ends[0].clip(max=middle), ends[1].clip(min=middle)])
+        if of == "number":
+            return replace(made, ends=ends)
+        return replace(made, read=read, ends=ends, span=span, floor=0.0, note=note)
+
+    @property
+    def _pairs(self) -> bool:
+        """True if reports are released as they are: which columns were drawn, and codes about them."""
+        return self.scales is not None and self.mechanism._drawn is not None
+
+    @property
+    def names(self) -> list[str]:
+        """The columns themselves; of numbers that are drawn and have intervals of their own, of a report."""
+        if not self._pairs:
+            return super().names
+        first, ((drawn, _), (codes, _)) = self.columns[0], self.mechanism._report_parts
+        return [f"{first}_attribute{i}" for i in range(drawn)] + [f"{first}_code{i}" for i in range(codes)]
+
+    def written(self, reports: Any, arrow_type: pa.DataType) -> list[tuple[str, Any]]:
+        """Return a column for each number, or for each number of a report."""
+        if self._pairs:
+            parts = zip(reports, self.mechanism._report_parts, strict=True)
+            reports = np.concatenate([np.asarray(each).reshape(-1, n) for each, (n, _) in parts], axis=1)
+        return super().written(reports, arrow_type)
+
+    def by_column(self, written: list[tuple[str, Any]]) -> dict[str, list[tuple[str, Any]]]:
+        """Return released columns by the column that each comes from, or all beside the first one."""
+        return {self.columns[0]: written} if self._pairs else super().by_column(written)
+
+    def _from_codes(self, codes: NDArray[Any]) -> tuple[Any, str]:
+        if not self._pairs:
+            return super()._from_codes(codes)
+        drawn = self.mechanism._report_parts[0][0]
+        return self.mechanism._join([codes[:, :drawn], codes[:, drawn:]]), "codes"
 
     def _options(self) -> dict[str, Any]:
         return {"output": self.output}
@@ -291,6 +415,12 @@ class Reals(NumericColumns, takes="reals"):
         indices = np.sort(np.argsort(~away, axis=1, kind="stable")[:, :k], axis=1)
         values = np.take_along_axis(table, indices, axis=1)
         return reports(indices, codes_of_values(values, dense[:, 0], self.names, first_row))
+
+
+def squared(span: tuple[float, float]) -> tuple[float, float]:
+    """Return the least and the largest square of numbers between two."""
+    low, high = span
+    return 0.0 if low <= 0.0 <= high else min(low**2, high**2), max(low**2, high**2)
 
 
 # -- decoded values
@@ -383,11 +513,29 @@ def numbers_of(batch: Batch, columns: Sequence[str], first_row: int, missing: Mi
     return numbers
 
 
+def scales_of(
+    settings: ColumnSettings, numbers: Sequence[str], span: tuple[float, float] | None
+) -> Scales | None:
+    """Return the maps of the intervals that columns of numbers have, or None where they have none."""
+    given = settings.intervals
+    if not given:
+        return None
+    if span is None or not numbers:
+        raise PlanError(f"{settings.title}: interval: {settings.mechanism} takes no numbers of an interval")
+    if len(given) not in (1, len(numbers)):
+        raise PlanError(
+            f"{settings.title}: interval: one, or one for each of {len(numbers)} columns of numbers, got "
+            f"{len(given)}"
+        )
+    return Scales(given * (len(numbers) // len(given)), span)
+
+
 def refuse_outside(
-    numbers: NDArray[Any], interval: tuple[float, float], columns: Sequence[str], first_row: int
+    numbers: NDArray[Any], interval: tuple[float, float] | Scales, columns: Sequence[str], first_row: int
 ) -> None:
-    """Refuse a number outside an interval by its row."""
-    inside = (numbers >= interval[0]) & (numbers <= interval[1])
+    """Refuse a number outside an interval, or outside that of its column, by its row."""
+    low, high = np.array(interval.intervals).T if isinstance(interval, Scales) else interval
+    inside = (numbers >= low) & (numbers <= high)
     if not inside.all():
         row, column = first(~inside)
         raise DataError(f"row {first_row + row}, column {columns[column]!r}: outside the range (--no-clip)")

@@ -7,7 +7,7 @@ import hmac
 import json
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -24,10 +24,11 @@ from bitldp.privacy import Guarantee, added
 from bitldp.tables.aggregate import Aggregate
 from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.column import Column, canonical_digest, columns_of_toml, toml_of
-from bitldp.tables.engines import arrow_schema
-from bitldp.tables.frames import alike, opened
+from bitldp.tables.engines import EngineRelease, arrow_schema
+from bitldp.tables.frames import opened
 from bitldp.tables.ids import SeenIds, ids_of
 from bitldp.tables.key import ReleaseKey
+from bitldp.tables.pseudonyms import checked_keep_as, linked_name, pseudonyms
 from bitldp.tables.stream import StreamRelease, refuse_stream
 from bitldp.tables.types import checked_types, refuse_other, rounded, types_of
 
@@ -50,6 +51,11 @@ class TablePlan:
         Type of each column that is released, and of the records' ids: "integer", "float32", "float64",
         "boolean", "date", "text" or "bytes". A table of other types is refused; numbers are taken in single
         precision where the type is "float32". `typed` states the types of a first table.
+    keep_as : mapping of str, optional
+        ``{"id": "pseudonym"}``: the column of the records' ids leaves as "id_pseudonym", HMAC-SHA256 of each
+        id under the release's key. All releases under one key then link the reports of a person, for
+        everybody: their epsilons add up, and so does what is known of the person from elsewhere. Whoever
+        holds the key can tell who is who.
 
     Raises
     ------
@@ -76,7 +82,11 @@ class TablePlan:
     """
 
     def __init__(
-        self, columns: Sequence[Column], keep: Sequence[str] = (), types: Mapping[str, str] | None = None
+        self,
+        columns: Sequence[Column],
+        keep: Sequence[str] = (),
+        types: Mapping[str, str] | None = None,
+        keep_as: Mapping[str, str] | None = None,
     ) -> None:
         self.columns: tuple[Column, ...] = tuple(columns)
         self.keep: tuple[str, ...] = (keep,) if isinstance(keep, str) else tuple(keep)
@@ -89,7 +99,11 @@ class TablePlan:
         self.codecs: tuple[ColumnCodec, ...] = tuple(
             codec for column in self.columns for codec in column.codecs
         )
-        _once([*(name for codec in self.codecs for name in codec.names), *self.keep], "is released twice")
+        self.keep_as = checked_keep_as(keep_as) if keep_as else {}
+        linked = [*map(linked_name, self.keep_as)]
+        _once([*(name for column in self.columns for name in column.inputs), *self.keep_as], "is named twice")
+        released = [name for codec in self.codecs for name in codec.names]
+        _once([*released, *self.keep, *linked], "is released twice")
         self.types: dict[str, str] = checked_types(types, self.codecs) if types else {}
 
     def typed(self, frame: Any, record: str | None = None) -> TablePlan:
@@ -115,7 +129,7 @@ class TablePlan:
         for name, kind in types.items():
             if not kind:
                 raise PlanError(f"column {name!r}: has no values that would show its type")
-        return TablePlan(self.columns, self.keep, types)
+        return TablePlan(self.columns, self.keep, types, self.keep_as)
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -126,6 +140,11 @@ class TablePlan:
     def inputs(self) -> tuple[str, ...]:
         """The columns that mechanisms read."""
         return tuple(dict.fromkeys(name for codec in self.codecs for name in codec.columns))
+
+    @property
+    def charged(self) -> tuple[str, ...]:
+        """The columns that a ledger names: those that mechanisms read, and what links their records."""
+        return (*self.inputs, *map(linked_name, self.keep_as))
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -182,8 +201,9 @@ class TablePlan:
 
     def fingerprint(self) -> dict[str, Any]:
         """Return the plan as JSON values, parameters under their lasting names."""
-        types = {"types": dict(self.types)} if self.types else {}
-        return {"column": [column.to_document() for column in self.columns], "keep": list(self.keep), **types}
+        more = {"types": dict(self.types)} if self.types else {}
+        more |= {"keep_as": dict(self.keep_as)} if self.keep_as else {}
+        return {"column": [column.to_document() for column in self.columns], "keep": list(self.keep), **more}
 
     @cached_property
     def digest(self) -> str:
@@ -212,16 +232,18 @@ class TablePlan:
     @classmethod
     def from_document(cls, document: Any) -> TablePlan:
         """Return the plan of JSON values, as `fingerprint` gives them."""
-        if not isinstance(document, dict) or set(document) - {"column", "keep", "types"}:
-            raise PlanError("plan: must have column, keep and types, and nothing else")
+        if not isinstance(document, dict) or set(document) - {"column", "keep", "types", "keep_as"}:
+            raise PlanError("plan: must have column, keep, types and keep_as, and nothing else")
         columns, keep = document.get("column"), document.get("keep", [])
         if not isinstance(columns, list) or not isinstance(keep, list):
             raise PlanError("plan: column and keep must be lists")
-        return cls([Column.from_document(each) for each in columns], keep, document.get("types"))
+        made = [Column.from_document(each) for each in columns]
+        return cls(made, keep, document.get("types"), document.get("keep_as"))
 
     def to_toml(self) -> str:
         """Return the plan as a TOML text, for a file that people read."""
-        return toml_of([column.to_document(named=True) for column in self.columns], self.keep, self.types)
+        columns = [column.to_document(named=True) for column in self.columns]
+        return toml_of(columns, self.keep, self.types, self.keep_as)
 
     @classmethod
     def from_toml(cls, text: str) -> TablePlan:
@@ -247,8 +269,8 @@ class TablePlan:
         file.write_text(self.to_json() if file.suffix == ".json" else self.to_toml(), encoding="utf-8")
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TablePlan) and (self.columns, self.keep, self.types) == (
-            *(other.columns, other.keep, other.types),
+        return isinstance(other, TablePlan) and (self.columns, self.keep, self.types, self.keep_as) == (
+            *(other.columns, other.keep, other.types, other.keep_as),
         )
 
     def __hash__(self) -> int:
@@ -258,10 +280,11 @@ class TablePlan:
         """Return the columns, a line each."""
         lines = "".join(f"\n    {column!r}," for column in self.columns)
         types = f", types={self.types!r}" if self.types else ""
+        types += f", keep_as={self.keep_as!r}" if self.keep_as else ""
         return f"TablePlan([{lines}\n], keep={list(self.keep)!r}{types})"
 
 
-class TableRelease:
+class TableRelease(EngineRelease):
     """Release of tables by a plan; `TablePlan.release` makes it.
 
     With a key, the report of a record and column is a function of the key, the plan, the snapshot, the
@@ -290,6 +313,9 @@ class TableRelease:
             )
         if key is not None and not isinstance(key, ReleaseKey):
             raise TypeError(f"key: must be a ReleaseKey, not {type(key).__name__}")
+        if plan.keep_as and record not in plan.keep_as:
+            (name,) = plan.keep_as
+            raise PlanError(f"keep_as: a pseudonym of {name!r} needs a key, and record={name!r}")
         if not isinstance(snapshot, str):
             raise TypeError(f"snapshot: must be a str, not {type(snapshot).__name__}")
         if key is None and snapshot:
@@ -439,22 +465,21 @@ class TableRelease:
             made += [(name, _signed(codec, values)) for name, values in codec.written(reports, arrow_type)]
             column += len(codec.columns)
         made += [(name, table.column(name)) for name in self.plan.keep]
+        made += [(linked_name(name), self._pseudonyms(table.column(name))) for name in self.plan.keep_as]
         released = pa.table([values for _, values in made], names=[name for name, _ in made])
         return released.replace_schema_metadata(self.metadata)
+
+    def _pseudonyms(self, column: Any) -> pa.Array:
+        """Return the pseudonyms of ids, which are the same in all releases under the key."""
+        if self._key is None or self.record is None:
+            raise PlanError("key: this release has none")
+        return pseudonyms(column, self.record, self._key.derive(b"bitldp.tables", b"pseudonym"))
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of what is released of tables of a schema."""
         return self.piece(schema.empty_table().select(list(self.reads))).schema
 
-    # -- inside an engine, which may evaluate a batch again: a key is needed
-
-    def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Release a stream of record batches: for Spark's ``mapInArrow`` and whatever works on streams."""
-        self._repeatable("batches")
-        for batch in batches:
-            released = self(batch)
-            if released.num_rows:
-                yield released.replace_schema_metadata(None)
+    # -- streams
 
     def stream(self, path: str | os.PathLike[str]) -> StreamRelease:
         """Return the release of micro-batches, which keeps in a private file which records it has seen.
@@ -482,88 +507,6 @@ class TableRelease:
         x = codec.read(table, first_row)
         x = x.astype(np.float64) if x.dtype == np.float32 else x
         return rounded(x, codec, self.plan.types) if self.plan.types else x
-
-    def ddl(self, schema: Any) -> str:
-        """Return the released columns as Spark declares them, of a Spark or Arrow schema."""
-        from bitldp.tables.engines import spark_ddl
-
-        return spark_ddl(self, schema)
-
-    def pandas(self, frame: Any) -> Any:
-        """Release a pandas frame: for Dask's ``map_partitions``."""
-        self._repeatable("pandas")
-        return self(frame)
-
-    def meta(self, frame: Any) -> Any:
-        """Return an empty released frame of an empty or example pandas frame: for Dask's ``meta=``."""
-        return self(frame.iloc[:0])
-
-    def polars(self, frame: Any) -> Any:
-        """Release a polars frame: for the ``map_batches`` of lazy frames."""
-        self._repeatable("polars")
-        return self(frame)
-
-    def polars_schema(self, schema: Any) -> dict[str, Any]:
-        """Return the released columns and their types, of a polars schema: for ``map_batches(schema=)``."""
-        import polars
-
-        empty = polars.DataFrame(schema=schema)
-        return dict(self(empty).schema)
-
-    def duckdb(self, connection: Any, table: str) -> Any:
-        """Return a relation of DuckDB that holds what is released of a table or view of a connection."""
-        from bitldp.tables.engines import duckdb_relation
-
-        self._repeatable("duckdb")
-        return duckdb_relation(self, connection, table)
-
-    def _repeatable(self, method: str) -> None:
-        if self._key is None:
-            raise PlanError(
-                f"{method}: an engine may evaluate a batch twice, and without a key that is two releases; "
-                "give plan.release a key and the column of the records' ids"
-            )
-
-    # -- ids of all partitions, which an engine shows one by one
-
-    def ids(self, frame: Any) -> Any:
-        """Return the ids of a frame's records as one row, for `check_ids`, in a frame of its kind.
-
-        Its column "ids" holds bytes: eight for each id, and few for integers that follow each other by one.
-        """
-        return alike(pa.table({"ids": pa.array([self._seen(frame).to_bytes()], pa.binary())}), frame)
-
-    def id_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return `ids` of each of some record batches: for Spark's ``mapInArrow``, with "ids binary"."""
-        yield from map(self.ids, batches)
-
-    def check_ids(self, parts: Iterable[Any]) -> int:
-        """Refuse ids that come up twice in all of a table, and return how many there are.
-
-        An engine shows its partitions one by one; do this once, before the release is charged. `parts` are
-        what `ids` gave on the workers, as bytes, or all partitions themselves.
-
-        Raises
-        ------
-        DataError
-            For a missing id, or one that comes up twice: without the id.
-        """
-        seen = SeenIds(self.record or "")
-        for part in parts:
-            given = isinstance(part, (bytes, bytearray, memoryview))
-            seen.merge(SeenIds.from_bytes(seen.name, bytes(part)) if given else self._seen(part))
-        seen.check()
-        return len(seen)
-
-    def _seen(self, frame: Any) -> SeenIds:
-        if self.record is None:
-            raise PlanError("record: this release has no ids of records")
-        table, _ = opened(frame, [self.record])
-        self._check_types(table.schema, ids_alone=True)
-        seen = SeenIds(self.record)
-        if (ids := self._ids(table, 1)) is not None:
-            seen.add(ids)
-        return seen
 
     def charge(
         self, ledger: Ledger, *, data: str = "", name: str = "", reservation: str = ""
@@ -605,7 +548,7 @@ class TableRelease:
         note = f"{note} types {types}" if types else note
         note = f"{note} data {data}" if data else note
         entry = Entry(*named(self.guarantee), 1, note, release=self.id, reservation=reservation)
-        return ledger._charge(replace(entry, plan=self.plan.digest, name=name, columns=self.plan.inputs))
+        return ledger._charge(replace(entry, plan=self.plan.digest, name=name, columns=self.plan.charged))
 
     @property
     def _types_digest(self) -> str:

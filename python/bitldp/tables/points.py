@@ -18,9 +18,10 @@ from bitldp.estimate.intervals import LetterLaw
 from bitldp.estimate.inverse import averaged
 from bitldp.estimate.statistics import counts_of
 from bitldp.letters.reach import Reach
-from bitldp.tables.codec import Batch, ColumnCodec, Decoding, codes_of_values
+from bitldp.tables.codec import Batch, ColumnCodec
 from bitldp.tables.numbers import numbers_of, unbiased_or_reported, undecoded
 from bitldp.tables.reading import Of, Reading, by_code, indicators, refused
+from bitldp.tables.written import Decoding, codes_of_values
 
 __all__ = ["PointCounts", "Points"]
 

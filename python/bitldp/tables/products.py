@@ -25,6 +25,7 @@ __all__ = [
     "points_of",
     "quotient",
     "quotients",
+    "together",
 ]
 
 
@@ -59,12 +60,9 @@ def _ends(readings: Sequence[Reading]) -> NDArray[np.float64]:
     return np.stack([np.min(corners, axis=0), np.max(corners, axis=0)])
 
 
-def cell_law(readings: Sequence[Reading], grouped: bool, times: int) -> LetterLaw:
-    """Return the law of the cells of a table: a record is in one of them, or it is in others."""
-    moments = [each.moments for each in readings if each.moments is not None]
-    assert len(moments) == len(readings)  # of categories
+def _seconds(moments: Sequence[NDArray[np.float64]]) -> tuple[NDArray[np.float64], ...]:
+    """Return second moments of products of entries: of records in all, and least and largest of others."""
     own = _products([each[0] for each in moments])
-    ends = _ends(readings)
     least, most = np.full_like(own, np.inf), np.full_like(own, -np.inf)
     for sides in product((False, True), repeat=len(moments)):
         if all(sides):
@@ -74,6 +72,15 @@ def cell_law(readings: Sequence[Reading], grouped: bool, times: int) -> LetterLa
                 [each[0 if inside else rows] for inside, each in zip(sides, moments, strict=True)]
             )
             (np.minimum if rows == 1 else np.maximum)(edge, value, out=edge)
+    return own, least, most
+
+
+def cell_law(readings: Sequence[Reading], grouped: bool, times: int) -> LetterLaw:
+    """Return the law of the cells of a table: a record is in one of them, or it is in others."""
+    moments = [each.moments for each in readings if each.moments is not None]
+    assert len(moments) == len(readings)  # of categories
+    ends = _ends(readings)
+    own, least, most = _seconds(moments)
     if grouped:  # whoever is in another group counts as 0
         least = np.zeros_like(least)
         ends = np.stack([np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0)])
@@ -81,6 +88,20 @@ def cell_law(readings: Sequence[Reading], grouped: bool, times: int) -> LetterLa
     reach = float((ends[1] - ends[0]).max())
     mixed = Mixed(np.array([0.0, 1.0]), np.stack([moved[0], moved[2]]), np.stack([moved[1], moved[2]]))
     return LetterLaw(mixed, reach, rate=min(each.rate for each in readings), jump=reach / 2.0)
+
+
+def together(readings: Sequence[Reading]) -> Reading:
+    """Return what is known of the products of entries of readings; what reads them are the readings."""
+    if len(readings) == 1:
+        return readings[0]
+    ends = _ends(readings)
+    moments = [each.moments for each in readings if each.moments is not None]
+    floor = 0.0
+    if len(moments) == len(readings):
+        own, least, _ = _seconds(moments)
+        floor = min(float(own.min()) - 1.0, float(least.min()))
+    labels = tuple(product(*(each.labels for each in readings)))
+    return Reading("", labels, readings[0].read, ends, (0.0, 1.0), floor)
 
 
 def letters_of(

@@ -23,6 +23,7 @@ Of: TypeAlias = Literal["number", "square", "category"]
 
 _BITS = 10  # of a report whose values are listed
 _MOST = 4096  # categories that are told apart
+_GRID = 36  # bits of an entry that is summed with others
 _POINTS = 16  # from which on the dither of a number says little of its square
 
 _WOULD = {
@@ -79,9 +80,25 @@ class Reading:
 
     def summed(self, sets: NDArray[np.float64]) -> Reading:
         """Return the reading of sums of entries; `sets` has a column of 0 and 1 for each."""
-        read, table = self.read, None if self.table is None else self.table @ sets
+        table = None if self.table is None else self.table @ sets
         ends = self.ends @ sets if table is None else _ends(table)
-        return replace(self, read=lambda reports: read(reports) @ sets, ends=ends, moments=None, table=table)
+        unit = 2.0 ** (np.ceil(np.log2(max(float(np.abs(self.ends).max()), 1e-300))) - _GRID)
+
+        def read(reports: Any) -> NDArray[np.float64]:
+            if table is not None and self.codes is not None:
+                return table[self.codes(reports)]
+            # Multiples of one number sum to the same in any order, of any batch.
+            made: NDArray[np.float64] = np.rint(self.read(reports) / unit) @ sets * unit
+            return made
+
+        return replace(self, read=read, ends=ends, moments=None, table=table)
+
+    def among(self, chosen: NDArray[np.bool_]) -> Reading:
+        """Return the reading of whether a record is in one of some categories."""
+        made = replace(self.summed(chosen[:, None].astype(np.float64)), labels=(None,))
+        if self.moments is not None and chosen.sum() == 1:
+            return replace(made, moments=self.moments[:, chosen])
+        return replace(made, moments=np.array([[1.0], [0.0], [np.inf]]), floor=0.0)
 
     def less(self, number: float) -> Reading:
         """Return the reading of the differences from a number."""

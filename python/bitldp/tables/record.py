@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -12,11 +12,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bitldp.base.errors import PlanError
+from bitldp.estimate.estimates import Estimate
 from bitldp.tables.codec import Batch, ColumnCodec, Missing
 from bitldp.tables.intervals import Intervals
 from bitldp.tables.labels import Dictionary
-from bitldp.tables.numbers import numbers_of, refuse_outside
-from bitldp.tables.reading import Of, Reading, indicators, refused
+from bitldp.tables.numbers import numbers_of, refuse_outside, scales_of, squared
+from bitldp.tables.reading import Of, Reading, by_code, indicators, refused, squares
+from bitldp.tables.scales import Scales
 
 __all__ = ["Record"]
 
@@ -30,9 +32,8 @@ class Record(ColumnCodec, takes="record"):
 
     def _check(self) -> None:
         settings, mechanism = self.settings, self.mechanism
-        if settings.interval is not None:
-            raise PlanError(f"{settings.title}: interval: {settings.mechanism} has its own, if any")
         settings.refuse_count(mechanism)
+        _ = self.scales
         if settings.missing.policy == "fill":
             raise PlanError(f"{settings.title}: nulls='fill' is for one column, and a record has several")
         if settings.categories is None or len(settings.categories) != len(self._sizes):
@@ -60,6 +61,23 @@ class Record(ColumnCodec, takes="record"):
     def numeric(self) -> tuple[str, ...]:
         """The columns of numbers."""
         return self.numbers
+
+    @cached_property
+    def scales(self) -> Scales | None:
+        """The maps of the intervals of the columns of numbers, where they have such."""
+        return scales_of(self.settings, self.numbers, self.mechanism.interval if self.numbers else None)
+
+    def unit(self, column: str) -> float:
+        """Return how many of a column's units one of the mechanism is."""
+        if self.scales is None or column not in self.numbers:
+            return 1.0
+        return self.scales.unit(self.numbers.index(column))
+
+    def rescaled(self, estimate: Estimate, columns: Sequence[str]) -> Estimate:
+        """Return means of numbers in the intervals of their columns."""
+        if self.scales is None or columns[0] not in self.numbers:
+            return estimate
+        return self.scales.estimate(estimate, [self.numbers.index(each) for each in columns])
 
     @property
     def span(self) -> tuple[float, float] | None:
@@ -90,8 +108,9 @@ class Record(ColumnCodec, takes="record"):
 
     @property
     def public(self) -> dict[str, Any]:
-        """The public list of each column of categories."""
-        return {"categories": [list(each) for each in self.categories]}
+        """The public list of each column of categories, and the intervals that columns of numbers have."""
+        own = {} if self.scales is None else {"intervals": [list(each) for each in self.scales.intervals]}
+        return {"categories": [list(each) for each in self.categories], **own}
 
     def encode(self, batch: Batch, first_row: int) -> NDArray[Any]:
         """Return (n, columns): category numbers, or float64 where there are numbers."""
@@ -102,11 +121,13 @@ class Record(ColumnCodec, takes="record"):
             return np.stack(codes, axis=1)
         numbers = numbers_of(batch, self.numbers, first_row, Missing()).astype(np.float64)
         if not self.mechanism.clip:
-            refuse_outside(numbers, self.mechanism.interval, self.numbers, first_row)
+            refuse_outside(numbers, self.scales or self.mechanism.interval, self.numbers, first_row)
         return np.concatenate([numbers, *(each[:, None].astype(np.float64) for each in codes)], axis=1)
 
     def outside(self, x: NDArray[Any]) -> int:
         """Return how many numbers are outside the range, so that they move to its ends."""
+        if self.scales is not None:
+            return self.scales.outside(x[:, : len(self.numbers)])
         return int(self.mechanism.outside(self._inputs(x)[0])) if self.numbers else 0
 
     @property
@@ -118,7 +139,8 @@ class Record(ColumnCodec, takes="record"):
         if not self.numbers:
             return (x,)
         count = len(self.numbers)
-        return x[:, :count], x[:, count:].astype(np.uint32)
+        numbers = x[:, :count] if self.scales is None else self.scales.mapped(x[:, :count])
+        return numbers, x[:, count:].astype(np.uint32)
 
     @property
     def names(self) -> list[str]:
@@ -149,15 +171,23 @@ class Record(ColumnCodec, takes="record"):
         return self.mechanism.k is None and self.mechanism.spend != "joint"
 
     def reading(self, column: str, of: Of) -> Reading:
-        """Return the reading of one attribute, 0 of records whose reports are about others."""
+        """Return the reading of one attribute, in the units of its column; see `ColumnCodec.reading`."""
+        made = self._in_span(column, of)
+        if self.scales is None or column not in self.numbers:
+            return made
+        number = self._in_span(column, "number") if of == "square" else None
+        return self.scales.reading(made, self.numbers.index(column), number)
+
+    def _in_span(self, column: str, of: Of) -> Reading:
+        """Return the reading of one attribute, the middle of records whose reports are about others."""
         mechanism, slot = self.mechanism, self.columns.index(column)
         number, title = slot < len(self.numbers), f"column {column!r}"
-        if of != ("number" if number else "category"):
+        if (of == "category") == number:
             raise refused(title, self.settings.mechanism, of)
         part, rate = mechanism._parts[slot], mechanism._chances[slot]
         try:
             if number:
-                made = self._number(column, part, rate)
+                made = self._number(column, part, rate, of)
             else:
                 missing = (None,) if self.settings.missing.policy == "category" else ()
                 labels = (*self.categories[slot - len(self.numbers)], *missing)
@@ -165,8 +195,8 @@ class Record(ColumnCodec, takes="record"):
         except ValueError as error:
             raise refused(title, self.settings.mechanism, of, str(error)) from None
 
-        # A record whose report is about others counts as the middle, or as in no category.
-        middle = sum(made.span) / 2.0 if number else 0.0
+        # A record whose report is about others counts as the middle, or as evenly in all categories.
+        middle = self.middle(made)
 
         def read(reports: Any) -> NDArray[np.float64]:
             own = [*mechanism.answers(reports)][slot]
@@ -176,23 +206,37 @@ class Record(ColumnCodec, takes="record"):
 
         ends = middle + (made.ends - middle) / rate
         ends = np.stack([np.minimum(ends[0], middle), np.maximum(ends[1], middle)])
-        return replace(made, read=read, ends=ends, table=None, codes=None)
+        moments = None if made.moments is None else self._moved(made.moments * rate, middle, rate)
+        return replace(made, read=read, ends=ends, moments=moments, table=None, codes=None)
 
-    def _number(self, column: str, part: Any, rate: float) -> Reading:
-        """Return the reading of a number by those whose reports are about it."""
-        letters = part.letters[:, None]
-        law, ends = part._letter_law, np.stack([letters.min(axis=0), letters.max(axis=0)])
-        floor = float(law.mixed.bounds(law.mixed.points)[0].min()) / rate
+    @staticmethod
+    def _moved(second: NDArray[np.float64], middle: float, rate: float) -> NDArray[np.float64]:
+        """Return the moments of indicators that are the middle where a report is about others.
+
+        `second` are those of a report about the column: of a record in the category, and the least and the
+        largest of others.
+        """
+        truth = np.array([[1.0], [0.0], [0.0]])
+        centred = second - 2.0 * middle * truth + middle**2
+        return middle**2 + 2.0 * middle * (truth - middle) + centred / rate
+
+    def _number(self, column: str, part: Any, rate: float, of: Of) -> Reading:
+        """Return the reading of a number, or of its square, by those whose reports are about it."""
+        letters, law = part.letters, part._letter_law
         span = (float(law.mixed.points[0]), float(law.mixed.points[-1]))
-        return Reading(
-            column,
-            (None,),
-            lambda x: letters[np.asarray(x, np.int64).reshape(-1)],
-            ends,
-            span,
-            floor,
-            rate=rate,
-        )
+        floor, note = float(law.mixed.bounds(law.mixed.points)[0].min()) / rate, ""
+        if of == "square":
+            known = squares(part._spread, letters)
+            if known is None:
+                raise ValueError(f"numbers are on {len(part.points)} points, too few to tell squares")
+            letters, bias = known
+            span, floor, note = (
+                squared(span),
+                0.0,
+                f"squares are at most {bias * self.unit(column) ** 2:.3g} too large",
+            )
+        made = by_code(column, letters, lambda x: np.asarray(x, np.int64).reshape(-1), span, floor, note)
+        return replace(made, rate=rate)
 
     def answers(self, counts: Any, intervals: Intervals) -> Iterator[dict[str, Any]]:
         """Yield the answers of each column by itself: a mean, or a share for each category."""

@@ -34,7 +34,7 @@ from .laws import CONTEXT, ONE, epsilon_of, of_law, of_rows, weights, whole
 __all__ = [
     "BITS",
     "CODES",
-    "HASHES",
+    "NUMBERED",
     "RECORDS",
     "SIZES",
     "WORDS",
@@ -51,9 +51,16 @@ _Wanted = list[tuple[int, Check]]
 
 WORDS = ("FRR", "MOUE", "SymmetricRR", "UER")
 BITS = ("OUE", "RAPPOR", "SUE", "SubsetSelection")  # a report is a bit for each category
-HASHES = ("LOLOHA", "OLH")  # a report is a function and a value
+_HASH = ("a", "b", "value")  # a function and a value
+#: Mechanisms whose reports are public numbers and a code, and what the columns of these are called.
+NUMBERED = {
+    "HeavyHitters": ("group", "function", "code"),
+    "Hierarchy": ("level", "code"),
+    "LOLOHA": _HASH,
+    "OLH": _HASH,
+}
 # Reports that are no category and no number:
-CODES = ("BlockDesign", "HadamardResponse", "WorkloadDesign", *HASHES, *WORDS)
+CODES = ("BlockDesign", "HadamardResponse", "WorkloadDesign", *NUMBERED, *WORDS)
 _ATTRIBUTES = ("CategoricalRecord", "MixedRecord")  # each by a mechanism of its own
 RECORDS = (*_ATTRIBUTES, "MixedCap", "RecordCap")
 SIZES = ("categories", "classes", "candidates", "size")
@@ -94,7 +101,7 @@ def checked(kind: str, p: Parameters, law: Sequence[Mapping[str, Any]]) -> bool:
         return True
     wanted = [(count, check) for count, check in _MECHANISMS[kind](p) if count]
     rebuilt = []
-    for stated, laws in _stated(law, p["k"] if kind in _ATTRIBUTES else None):
+    for stated, laws in _stated(law, 1 if kind == "Hierarchy" else p["k"] if kind in _ATTRIBUTES else None):
         chosen = _ways(p) if kind == "RecordCap" else 1
         must(len(laws) == chosen or p.get("regions") is not None, "there is no choice among so many laws")
         left = stated
@@ -462,6 +469,14 @@ def _attributes(p: Parameters) -> _Wanted:
     return wanted + [(1, _ORACLES[name](size, epsilon)) for name, size in zip(oracles, lists, strict=True)]
 
 
+def _levels(p: Parameters) -> _Wanted:
+    """Return the laws of the levels of a tree, from the top down: block designs over their nodes."""
+    nodes = [_size(p) or 2]
+    while nodes[0] > p["branching"]:
+        nodes.insert(0, -(-nodes[0] // p["branching"]))
+    return [(1, window_of(None, None, p["epsilon"], least=each)) for each in nodes]
+
+
 _MECHANISMS: dict[str, Callable[[Parameters], _Wanted]] = {
     "BRR": _each(_brr),
     "BitBudgets": _each(_budgets),
@@ -475,6 +490,8 @@ _MECHANISMS: dict[str, Callable[[Parameters], _Wanted]] = {
     "Gaussian": _each(lambda p, epsilon: _noise(p)),
     "GeneralizedRR": _each(lambda p, epsilon: window_of(1 << p["bits"], 1, epsilon)),
     "HadamardResponse": _once(lambda p, epsilon: window_of(None, None, epsilon, least=_size(p) or 2)),
+    "HeavyHitters": _once(lambda p, epsilon: window_of(None, 1, epsilon)),
+    "Hierarchy": _levels,
     "Hybrid": _each(lambda p, epsilon: _hybrid(epsilon)),
     "HypercubePrivUnit": _once(lambda p, epsilon: cube_of(p["features"], p["threshold"], epsilon, False)),
     "JointWindow": _once(_joint_window),

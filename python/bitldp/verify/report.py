@@ -29,7 +29,7 @@ from .laws import (
     well_formed,
     whole,
 )
-from .parameters import BITS, CODES, HASHES, RECORDS, SIZES, WORDS
+from .parameters import BITS, CODES, NUMBERED, RECORDS, SIZES, WORDS
 
 __all__ = ["canonical", "verify"]
 
@@ -142,17 +142,33 @@ def _stated(report: Mapping[str, Any]) -> Iterator[Statement]:
         must(names == [str(j) for j in range(len(names))], "the columns of an array are numbers")
         yield Statement(NOTE, "an array has no plan: parameters are those that the mechanism's entry states")
     else:
-        must(not set(plan) - {"column", "keep", "types"}, "the plan has keys that no plan has")
+        must(not set(plan) - {"column", "keep", "types", "keep_as"}, "the plan has keys that no plan has")
         parts = [part for column in plan["column"] for part in _parts(column)]
         must(len(parts) == len(entries), "has other mechanisms than its plan")
         for entry, part in zip(entries, parts, strict=True):
             _planned(entry, part)
         must(kept == plan.get("keep", []), "keeps other columns than its plan")
+        yield from _linked(report, plan.get("keep_as", {}))
         if "types" in plan:
             _typed(plan["types"], entries)
         yield Statement(PROVEN, "mechanisms, parameters and columns are those of the plan")
     if kept:
         yield Statement(NOTE, f"released as they are, without any privacy: {', '.join(kept)}")
+
+
+def _linked(report: Mapping[str, Any], keep_as: Any) -> Iterator[Statement]:
+    """Check what the report says of the pseudonyms of its records."""
+    must(isinstance(keep_as, dict) and len(keep_as) <= 1, "the plan keeps several columns of ids")
+    must(all(form == "pseudonym" for form in keep_as.values()), "the plan keeps a column in no known form")
+    names = [f"{name}_pseudonym" for name in keep_as]
+    must(report.get("linked_by", []) == names, "is linked by other columns than its plan says")
+    must(not names or report["repeatable"], "has pseudonyms, and no key that they are made with")
+    if names:
+        yield Statement(
+            NOTE,
+            f"linked by {names[0]}: reports of one person in all releases under its key are linked, for "
+            "everybody, and the epsilons of these releases add up",
+        )
 
 
 class _Part(NamedTuple):
@@ -230,10 +246,19 @@ def _planned(entry: Mapping[str, Any], part: _Part) -> None:
     gaps = column.get("nulls") == "report"
     must(not gaps or "interval" in entry, f"{title}: nulls='report' is for numbers")
     if "points" in entry and stated.get("interval") is None:  # of a mechanism that knows no interval
-        must(entry["interval"] == column["interval"], f"{title}: another interval than the plan's")
+        integers = [0, entry["points"] - 1] if name == "Hierarchy" else None
+        must(
+            entry["interval"] == column.get("interval", integers),
+            f"{title}: another interval than the plan's",
+        )
+    elif "intervals" in entry:
+        own = column.get("interval") or []
+        own = own if own and isinstance(own[0], list) else [own] * len(entry["intervals"])
+        must(entry["intervals"] == own, f"{title}: other intervals than the plan's")
     else:
         must(column.get("interval") is None, f"{title}: the mechanism has an interval of its own, or none")
-    output = "codes" if name in (*CODES, *RECORDS) else "bits" if name in BITS else "values"
+    coded = name in (*CODES, *RECORDS) or "intervals" in entry
+    output = "codes" if coded else "bits" if name in BITS else "values"
     must(entry["output"] == (column.get("output") or output), f"{title}: another output than the plan's")
     numbers = entry["output"] == "values" and "interval" in entry
     must(("decode" in entry) == ("bias_bound" in entry) == numbers, f"{title}: decode is for numbers")
@@ -437,7 +462,7 @@ def _file(report: Mapping[str, Any], path: Path) -> Iterator[Statement]:
         if reports is not None:
             allowed |= dict.fromkeys(own, reports)
         names += own
-    names += report["kept_unperturbed"]
+    names += report["kept_unperturbed"] + report.get("linked_by", [])
     found = contents_of(path, names)
     ordered = report["release"] is not None  # a run by options leaves columns where they were
     same = found.names == names if ordered else sorted(found.names) == sorted(names)
@@ -467,20 +492,28 @@ def _released(entry: Mapping[str, Any]) -> list[str]:
     kind, p, columns, first = entry["mechanism"], entry["parameters"], entry["columns"], entry["columns"][0]
     if not parameters.known(kind):
         raise Unproven(f"the columns of {kind!r} are not known here")
-    if kind in HASHES:
-        return [f"{first}_{part}" for part in ("a", "b", "value")]
+    if kind in NUMBERED:
+        return [f"{first}_{part}" for part in NUMBERED[kind]]
     if kind == "BlockDesign" and p["public"]:
         raise Unproven("a report of two parts has no columns that are known here")
-    if kind in ("MixedCap", "RecordCap"):
-        return _of_cap(p, first)
     if kind in RECORDS:
-        return _of_record(entry)
+        return _of_cap(p, first) if kind in ("MixedCap", "RecordCap") else _of_record(entry)
+    drawn = _drawn_pairs(entry)
+    if drawn:
+        codes = 1 if kind == "SampledSigns" else drawn
+        return [f"{first}_attribute{i}" for i in range(drawn)] + [f"{first}_code{i}" for i in range(codes)]
     if kind in WORDS and entry["output"] == "bits":
         return [f"{name}_bit{i}" for name in columns for i in range(p["bits"])]
     if kind in BITS or kind == "LabelLaplace":
         size = next((p[k] for k in SIZES if type(p.get(k)) is int), 0)
         return [*(f"{first}={label}" for label in entry["categories"]), f"{first} missing"][:size]
     return list(columns)
+
+
+def _drawn_pairs(entry: Mapping[str, Any]) -> int:
+    """Return how many numbers with intervals of their own are drawn of a record; 0 where all are released."""
+    drawn = entry["parameters"].get("k") or 0
+    return drawn if "intervals" in entry and drawn < len(entry["columns"]) else 0
 
 
 def _of_record(entry: Mapping[str, Any]) -> list[str]:
@@ -555,7 +588,7 @@ def _reports(entry: Mapping[str, Any], column: Mapping[str, Any]) -> tuple[set[s
     law = entry["law"][0]["laws"][0]
     if output == "bits":
         return {"0", "1"}, 2
-    if kind in RECORDS or kind in HASHES or law["law"] in ("mute", "unary"):
+    if kind in RECORDS or kind in NUMBERED or _drawn_pairs(entry) or law["law"] in ("mute", "unary"):
         return None
     if kind in WORDS:
         count = 1 << p["bits"]

@@ -51,7 +51,8 @@ def test_json_holds_plan_and_errors(tmp_path):
     asked = ("--columns", "height,sex", *PUBLIC, "--questions", "mean(height) by sex", "--json")
     document = json.loads(invoke("plan", source, "--epsilon", 2, *asked).output)
     assert [each["question"] for each in document["errors"]] == ["mean(height) by sex"]
-    assert len(document["plan"]["column"]) == 2
+    (column,) = document["plan"]["column"]  # told together, by one report
+    assert column["columns"] == ["height", "sex"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 from pathlib import Path
@@ -19,7 +20,7 @@ from support.command import invoke
 
 ROWS = 5_000
 PLAN = """
-keep = ["survey"]
+keep = ["survey", "date"]
 [[column]]
 mechanism = "Piecewise"
 parameters = { epsilon = 6.0, interval = [0, 80] }
@@ -53,6 +54,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "income": np.where(high, "high", "low"),
             "age": rng.choice(np.arange(20, 71, 10), ROWS),
             "survey": rng.choice(["a", "b"], ROWS),
+            "date": np.datetime64("2026-01-01") + rng.integers(0, 59, ROWS),
         }
     )
     pa.parquet.write_table(people, folder / "people.parquet")
@@ -76,6 +78,15 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (("--ratio", "hours,wage", "--by", "income"), ["income"], 2, 1.5),
         (("--correlation", "hours,wage"), [], 1, 0.73),
         (("--regress", "hours", "--on", "income,wage"), ["term", "category"], 3, 30.0),
+        (("--covariance", "hours,wage"), [], 1, 42.0),
+        (("--difference", "hours", "--by", "income", "--base", "high"), ["income"], 1, -20.0),
+        (("--histogram", "age", "--bins", "20,40,70"), ["from", "to"], 2, 1 / 3),
+        (("--histogram", "age", "--bins", "3", "--by", "survey"), ["survey", "from", "to"], 6, 1 / 3),
+        (("--logistic", "income", "--on", "age", "--category", "low"), ["term", "category"], 6, 0.85),
+        (("--mean", "hours", "--where", "income=high"), [], 1, 50.0),
+        (("--mean", "hours", "--where", "income=high", "--where", "age>=40"), [], 1, 50.0),
+        (("--mean", "hours", "--where", "survey = a,b", "--where", "date<2026-02-01"), [], 1, 36.0),
+        (("--mean", "hours", "--by", "date,income", "--every", "month"), ["date", "income"], 4, 30.0),
     ],
 )
 def test_each_question(
@@ -109,7 +120,7 @@ def test_answers_are_shown_as_a_table_and_as_csv(released: Path) -> None:
     ("arguments", "said"),
     [
         (("--by", "income"), "--by: goes with a question"),
-        (("--project",), "go with a question"),
+        (("--project",), "goes with a question"),
         (("--mean", "hours", "--share", "income"), "one question at a time"),
         (("--mean", "hours,wage"), "--mean: takes one column"),
         (("--ratio", "hours"), "--ratio: takes two columns"),
@@ -122,9 +133,84 @@ def test_answers_are_shown_as_a_table_and_as_csv(released: Path) -> None:
         (("--mean", "hours", "--simultaneous", "all"), "--simultaneous all: must be one of"),
         (("--quantile", "hours"), "a plan with GRR and interval="),
         (("--mean", "name"), "was not released"),
+        (("--where", "survey=a"), "--where: goes with a question"),
+        (("--every", "day"), "--every: goes with a question"),
+        (("--mean", "hours", "--where", "survey"), "--where survey: must be a column, one of = !="),
+        (("--mean", "hours", "--where", "age<30,40"), "< takes one value"),
+        (("--mean", "hours", "--where", "income=none"), "is none of column 'income'"),
+        (("--mean", "hours", "--bins", "3"), "--bins: goes with --histogram"),
+        (("--difference", "hours"), "--difference: goes with --by"),
+        (("--logistic", "income"), "--on: goes with --regress or --logistic"),
+        (("--mean", "hours", "--every", "hour", "--by", "date"), "every: must be one of 'day'"),
     ],
 )
 def test_what_does_not_fit_is_refused(released: Path, arguments: tuple[str, ...], said: str) -> None:
     refused = invoke("estimate", released, *arguments)
     assert refused.exit_code in (1, 2)
     assert said in " ".join(refused.output.split())
+
+
+def test_counts_are_kept_and_added_to(released: Path, tmp_path: Path) -> None:
+    """Two halves of a file, a day each: the answer is that of the whole."""
+    kept, rows = tmp_path / "hours.json", pyarrow.parquet.read_table(released)
+    report = json.loads(Path(f"{released}.privacy.json").read_text())
+    question = ("--mean", "hours", "--by", "income", "--format", "json")
+    for number, part in enumerate((rows.slice(0, 2_000), rows.slice(2_000))):
+        day = tmp_path / f"{number}.parquet"
+        pyarrow.parquet.write_table(part, day)
+        own = {**report, "output_sha256": hashlib.sha256(day.read_bytes()).hexdigest()}
+        Path(f"{day}.privacy.json").write_text(json.dumps(own))
+        said = invoke("estimate", day, *question, "--counts", kept)
+        assert said.exit_code == 0, said.output
+    assert json.loads(said.output) == json.loads(invoke("estimate", released, *question).output)
+    again = invoke("estimate", day, *question, "--counts", kept)
+    assert again.exit_code == 1
+    assert "counts what is counted here already" in again.output
+    other = invoke("estimate", released, "--mean", "wage", "--counts", kept)
+    assert "of another question" in other.output
+    kept.write_text("{}")
+    assert (
+        "is no bitldp.question document" in invoke("estimate", released, *question, "--counts", kept).output
+    )
+    assert [each.name for each in tmp_path.glob("*.part")] == []
+    assert "goes with a question" in invoke("estimate", released, "--counts", kept).output
+
+
+def test_two_releases_are_joined_by_pseudonyms(tmp_path: Path) -> None:
+    """N = 4,000 people whose hours and income are released by two plans under one key."""
+    rng = np.random.default_rng(2)
+    high = rng.random(4_000) < 0.3
+    people = pa.table(
+        {
+            "id": np.arange(4_000),
+            "income": np.where(high, "high", "low"),
+            "hours": np.clip(rng.normal(30.0 + 20.0 * high, 5.0), 0.0, 80.0),
+        }
+    )
+    pyarrow.parquet.write_table(people, tmp_path / "people.parquet")
+    (tmp_path / "key").write_text("1f" * 31 + "2e")
+    (tmp_path / "key").chmod(0o600)
+    _, hours, _, income, _ = PLAN.replace('keep = ["survey", "date"]\n', "").split("[[column]]")
+    for name, column in (("hours", hours), ("income", income)):
+        plan = tmp_path / f"{name}.toml"
+        plan.write_text(f'keep_as = {{ id = "pseudonym" }}\n[[column]]{column}')
+        run = ("perturb", tmp_path / "people.parquet", "-o", tmp_path / f"{name}.parquet", "--plan", plan)
+        made = invoke(*run, "--record", "id", "--key-file", tmp_path / "key")
+        assert made.exit_code == 0, made.output
+        assert "id leaves as a pseudonym" in " ".join(made.output.split())
+        report = json.loads((tmp_path / f"{name}.parquet.privacy.json").read_text())
+        assert report["linked_by"] == ["id_pseudonym"]
+        assert "linked, for everybody" in " ".join(report["notes"])
+        proven = invoke("verify", tmp_path / f"{name}.parquet.privacy.json", tmp_path / f"{name}.parquet")
+        assert proven.exit_code == 0, proven.output
+        assert "linked by id_pseudonym" in " ".join(proven.output.split())
+    question = ("--mean", "hours", "--by", "income", "--format", "json")
+    said = invoke("estimate", tmp_path / "hours.parquet", *question, "--join", tmp_path / "income.parquet")
+    assert said.exit_code == 0, said.output
+    for row, truth in zip(json.loads(said.output), (30.0, 50.0), strict=True):
+        assert abs(row["estimate"] - truth) < 8.0 * row["stderr"]
+    refused = invoke("perturb", tmp_path / "people.parquet", "-o", tmp_path / "x.csv", "--plan", plan)
+    assert "needs a key, and record='id'" in " ".join(refused.output.split())
+    join = ("--join", tmp_path / "income.parquet")
+    both = invoke("estimate", tmp_path / "hours.parquet", *question, *join, "--counts", tmp_path / "c")
+    assert "--counts: goes with one table" in both.output

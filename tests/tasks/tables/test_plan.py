@@ -69,7 +69,7 @@ NUMBER = bitldp.Piecewise(epsilon=1.0)
     [
         (lambda: Column(GRR, "x"), "needs categories="),
         (lambda: Column(GRR, "x", categories=["a", "b", "c"]), "has 2 categories, the list 3"),
-        (lambda: Column(GRR, "x", categories=["a", "b"], nulls="category"), "the list 2 and one of missing"),
+        (lambda: Column(GRR, "x", categories=["a", "b", "c"], nulls="category"), "one of missing"),
         (lambda: Column(GRR, "x", categories=["a", "a"]), "two are the same"),
         (lambda: Column(GRR, "x", categories="ab"), "not one text"),
         (

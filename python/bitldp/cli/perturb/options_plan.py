@@ -24,6 +24,7 @@ __all__ = ["plan_of_options"]
 _VECTORS = {
     "ball": "vectors of a ball",
     "scores": "vectors of which a dimension is chosen",
+    "ordered": "ordered values",
     "words": "words",
     "record": "records of several attributes",
 }

@@ -39,6 +39,7 @@ from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.ids import SeenIds
 from bitldp.tables.key import ReleaseKey
 from bitldp.tables.plan import TablePlan, TableRelease
+from bitldp.tables.pseudonyms import LINKED
 
 __all__ = ["Watcher", "perturb"]
 
@@ -372,6 +373,8 @@ def _warnings(request: Request, plan: TablePlan) -> Iterator[str]:
     if plan.keep:
         where = "--keep" if request.plan is None else "keep"
         yield f"released as they are, without any privacy: {', '.join(plan.keep)} ({where})"
+    for name in plan.keep_as:
+        yield f"{name} leaves as a pseudonym (keep_as). {LINKED}"
     if request.seed is not None:
         yield (
             "--seed is for tests: two outputs under one seed reveal where their inputs differ, and whoever "

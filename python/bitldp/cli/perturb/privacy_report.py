@@ -20,6 +20,7 @@ from bitldp.privacy import total
 from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.column import canonical_digest
 from bitldp.tables.plan import TablePlan, TableRelease
+from bitldp.tables.pseudonyms import LINKED, linked_name
 
 __all__ = ["Charged", "law_of", "privacy_report"]
 
@@ -125,11 +126,13 @@ def privacy_report(
         },
         **_charged(charge),
         "kept_unperturbed": list(plan.keep),
+        **({"linked_by": list(map(linked_name, plan.keep_as))} if plan.keep_as else {}),
         "seeded": request.seed is not None,
         "notes": [
             "Local differential privacy of one row against any other row, in its perturbed columns.",
             "Another release about the same rows adds its own epsilon.",
             *(["Kept columns have no privacy, and may tell who a row is about."] if plan.keep else []),
+            *([LINKED] if plan.keep_as else []),
             *(
                 ["Made with a fixed seed: for tests only, without privacy."]
                 if request.seed is not None

@@ -30,7 +30,7 @@ from bitldp.mechanism.base import Mechanism, Part, Takes
 from bitldp.mechanism.law import TABLE, Block, Experiment, Pair, Symbols
 from bitldp.privacy import Guarantee, added, composed, share
 from bitldp.release.base import Call
-from bitldp.release.sampled import SampledReports, index_bits
+from bitldp.release.sampled import SampledReports, drawn_together, index_bits
 
 __all__ = ["Answers", "Attributes", "AttributesAccumulator", "experiment"]
 
@@ -236,6 +236,28 @@ class Attributes(Mechanism):
     def _chances(self) -> Sequence[float]:
         """Chance of each attribute to be released."""
         return (1.0 / self._scale,) * self.columns
+
+    def _together(self, slots: Sequence[int]) -> tuple[float, float]:
+        """Return the factor that makes a product of unbiased centred values unbiased, and a chance.
+
+        A value is 0 where the report is about others, and attributes that are drawn are independent.
+
+        Parameters
+        ----------
+        slots : sequence of int
+            Two or more different ones, by number.
+
+        Returns
+        -------
+        (float, float)
+            The factor, and the chance that a report is about all of them.
+
+        Raises
+        ------
+        ValueError
+            If reports do not tell them together.
+        """
+        return drawn_together(len(slots), self.k, self.columns)
 
     def mean_variance(self) -> float:
         """Return the mean `variance` over all it is of and uniform inputs; see `Mechanism.mean_variance`."""

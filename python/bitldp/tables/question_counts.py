@@ -1,0 +1,212 @@
+"""Counts of a question over parts of a released table: saved, resumed on another day, merged."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from bitldp.base import checks
+from bitldp.base.errors import PlanError
+from bitldp.tables.answer import TableAnswer
+from bitldp.tables.counting import Counting, Question
+from bitldp.tables.frames import rows_of
+from bitldp.tables.plan import TablePlan
+from bitldp.tables.questions import Questions, answered
+
+__all__ = ["QuestionCounts"]
+
+_FORMAT, _VERSION = "bitldp.question", 1
+_KINDS = (
+    *("mean", "share", "table", "total", "ratio", "difference", "histogram", "cdf", "quantile", "regress"),
+    *("correlation", "covariance", "logistic", "top"),
+)
+
+
+class QuestionCounts:
+    """Counts that one question is answered from, which add up over parts of a released table.
+
+    The answer is that of `ReleasedTable` to the same rows, to the last digit: however they are cut, in
+    whatever order they come, saved and read again, or merged. What was counted has a name, which is saved
+    with the counts, so that no part is counted twice.
+
+    Parameters
+    ----------
+    plan : TablePlan
+    kind : str
+        Name of a method of `ReleasedTable`: "mean", "table", "quantile", ...
+    *arguments, **named
+        As of that method, ``where=`` and ``every=`` among them.
+
+    Raises
+    ------
+    PlanError
+        For a question that the released columns do not answer.
+
+    Examples
+    --------
+    >>> import bitldp
+    >>> from bitldp.tables import Column, QuestionCounts, TablePlan
+    >>> plan = TablePlan([Column(bitldp.GRR(2, epsilon=2.0), "sex", categories=["f", "m"])], keep=["day"])
+    >>> days = QuestionCounts(plan, "share", "sex", by="day", every="week")
+    >>> monday = plan.release()({"sex": ["f", "m", "f"], "day": ["2026-11-23"] * 3})
+    >>> saved = days.update(monday, source="monday").to_json()
+    >>> len(QuestionCounts.from_json(saved, plan))
+    3
+    """
+
+    def __init__(self, plan: TablePlan, kind: str, *arguments: Any, **named: Any) -> None:
+        self.plan = plan
+        self._asked: dict[str, Any] = {
+            "kind": checks.choice("kind", kind, _KINDS),
+            "arguments": [_plain(each) for each in arguments],
+            "named": {name: _plain(each) for name, each in sorted(named.items())},
+        }
+        self._counting = self._begun()
+        self._counted: set[str] = set()
+        self._name = secrets.token_hex(16)  # of all that this object counts and nobody named
+
+    def _question(self, **options: Any) -> Question:
+        named = dict(self._asked["named"])
+        about = {name: named.pop(name, None) for name in ("where", "every")}
+        questions = Questions(self.plan, options, **about)
+        question: Question = getattr(questions, self._asked["kind"])(*self._asked["arguments"], **named)
+        return question
+
+    def _begun(self) -> Counting:
+        return next(self._question())
+
+    def __len__(self) -> int:
+        """Return how many records were counted."""
+        return self._counting.n
+
+    @property
+    def names(self) -> list[str]:
+        """Columns of a released table that are counted."""
+        return self._counting.names
+
+    def update(self, frame: Any, *, first_row: int = 1, source: str | None = None) -> QuestionCounts:
+        """Count a released table.
+
+        Parameters
+        ----------
+        frame : frame, sequence of frames, path, pyarrow.dataset.Dataset, or callable
+            As `ReleasedTable` takes it.
+        first_row : int
+            Number of its first row, for errors.
+        source : str, optional
+            Public name of the table, such as its file's: none of that name is counted again, here or in what
+            this is merged with.
+
+        Returns
+        -------
+        QuestionCounts
+            This one.
+
+        Raises
+        ------
+        PlanError
+            For a table of another plan, without its columns, or of a name that was counted before.
+        DataError
+            For a value that is no report of the plan. Nothing is counted then.
+        """
+        if source is not None and source in self._counted:
+            raise PlanError(f"source: {source!r} was counted before")
+        part, row = self._begun(), first_row
+        for table in rows_of(frame, part.names, self.plan.digest):
+            part.update(table, row)
+            row += table.num_rows
+        self._counting.merge(part)
+        if row > first_row:
+            self._counted.add(self._name if source is None else source)
+        return self
+
+    def merge(self, other: QuestionCounts) -> QuestionCounts:
+        """Add what another has counted for the same question; return this one.
+
+        Raises
+        ------
+        PlanError, TypeError
+            For counts of another plan or question, and for such as count what was counted here before.
+            Nothing is added then.
+        """
+        if not isinstance(other, QuestionCounts):
+            raise TypeError(f"other: must be QuestionCounts, not {type(other).__name__}")
+        if other.plan.digest != self.plan.digest or other._asked != self._asked:
+            raise PlanError("other: is of another plan, or of another question")
+        if other is self or self._counted & other._counted:
+            raise PlanError("other: counts what is counted here already; each part is merged once")
+        self._counting.merge(other._counting)
+        self._counted |= other._counted
+        return self
+
+    def answer(
+        self, *, level: float = 0.95, simultaneous: str | None = None, project: bool = False
+    ) -> TableAnswer:
+        """Return the answer of all that was counted; the arguments are those of `ReleasedTable`.
+
+        Raises
+        ------
+        ValueError
+            If nothing was counted.
+        """
+        question = self._question(
+            level=checks.chance("level", level),
+            together=simultaneous,
+            projected=checks.flag("project", project),
+        )
+        next(question)
+        return answered(question, self._counting)
+
+    def to_json(self) -> str:
+        """Return the counts as a JSON text, with the question and the names of what was counted."""
+        head = {"format": _FORMAT, "version": _VERSION, "plan": self.plan.digest, "question": self._asked}
+        body = {**self._counting.to_json(), "counted": sorted(self._counted)}
+        return json.dumps({**head, **body}, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str, plan: TablePlan) -> QuestionCounts:
+        """Return the counts of a JSON text.
+
+        Raises
+        ------
+        PlanError
+            For a text that is none, or of another plan.
+        """
+        try:
+            document = json.loads(text)
+        except (ValueError, RecursionError):
+            raise PlanError("text: is no JSON") from None
+        if not isinstance(document, dict) or document.get("format") != _FORMAT:
+            raise PlanError(f"text: is no {_FORMAT} document")
+        if document.get("version") != _VERSION or document.get("plan") != plan.digest:
+            raise PlanError("text: is of another version, or of another plan")
+        try:
+            asked = document["question"]
+            made = cls(plan, asked["kind"], *asked["arguments"], **asked["named"])
+            made._counting.restore(document)
+            made._counted = set(map(str, document["counted"]))
+        except (KeyError, ValueError, TypeError, AttributeError, OverflowError):
+            raise PlanError(f"text: is no {_FORMAT} document") from None
+        return made
+
+
+def _plain(value: Any) -> Any:
+    """Return an argument as JSON values."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted((_plain(each) for each in value), key=repr)
+    if isinstance(value, Iterable):
+        return [_plain(each) for each in value]
+    raise TypeError(f"arguments: a {type(value).__name__} is none of a question")
