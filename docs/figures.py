@@ -25,11 +25,8 @@ import numpy as np
 from bitldp.amplification import shuffled_histogram_central_epsilon
 from bitldp.channels.normal import continuous_sigma
 from bitldp.mechanism.base import Mechanism
-<<<<<<< HEAD
-from bitldp.sums import Count, SecureSum
-=======
 from bitldp.report import plot_answer
->>>>>>> questions
+from bitldp.sums import Count, SecureSum
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "site"))

@@ -101,11 +101,7 @@ def test_every_picture_of_the_pages_is_drawn(figures: ModuleType) -> None:
     shown = {
         name
         for page in DOCS.rglob("*.md")
-<<<<<<< HEAD
-        for name in re.findall(r"\((?:\.\./)?figures/(\w+)\.svg\)", page.read_text(encoding="utf-8"))
-=======
         for name in re.findall(r"\((?:\.\./)*figures/(\w+)\.svg\)", page.read_text(encoding="utf-8"))
->>>>>>> questions
     }
     assert shown == {*figures.FIGURES, *figures.ASKED, "honest"}
 

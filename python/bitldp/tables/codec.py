@@ -591,10 +591,6 @@ class ColumnCodec(ABC):
                 if influence is None
                 else influence * self.unit(columns[min(j, len(columns) - 1)]),
             }
-<<<<<<< HEAD
-
-
-# -- written values
 
 
 def _columns_of(table: NDArray[Any]) -> NDArray[Any]:
@@ -604,45 +600,3 @@ def _columns_of(table: NDArray[Any]) -> NDArray[Any]:
     for start in range(0, len(table), rows):
         columns[:, start : start + rows] = table[start : start + rows].T
     return columns
-
-
-def codes_of_values(
-    values: NDArray[np.float64], decoded: NDArray[Any], names: Sequence[str], first_row: int
-) -> NDArray[np.uint32]:
-    """Return the code of each written value of a table.
-
-    Parameters
-    ----------
-    values : ndarray
-        Shape (n, columns).
-    decoded : ndarray
-        Decoded value of each code, in the precision in which it was written.
-    names : sequence of str
-        Of the columns, for errors.
-    first_row : int
-
-    Raises
-    ------
-    DataError
-        For a value that no code is decoded to.
-    """
-    order = np.argsort(decoded, kind="stable")
-    ascending = decoded[order].astype(np.float64)
-    # A table has few decoded values: each is looked for once.
-    encoded = pa.array(values.ravel()).dictionary_encode()
-    numbers, which = encoded.dictionary.to_numpy(), encoded.indices.to_numpy()
-    slots = np.minimum(np.searchsorted(ascending, numbers), len(ascending) - 1)
-    wrong = ascending[slots] != numbers  # NaN, a missing value, too
-    if wrong.any():  # perhaps in single precision, in a text file
-        short, rounded = ascending.astype(np.float32), numbers.astype(np.float32)
-        slots = np.minimum(np.searchsorted(short, rounded), len(ascending) - 1)
-        wrong = short[slots] != rounded
-    if wrong.any():
-        row, column = divmod(int(np.argmax(wrong[which])), values.shape[1])
-        raise DataError(
-            f"row {first_row + row}, column {names[column]!r}: is no report of the plan's mechanism"
-        )
-    codes: NDArray[np.uint32] = order[slots].astype(np.uint32)[which].reshape(values.shape)
-    return codes
-=======
->>>>>>> questions
