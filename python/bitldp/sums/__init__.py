@@ -9,5 +9,6 @@ from __future__ import annotations
 
 from bitldp.sums.kinds import Central, Count, Histogram, Kind, Number
 from bitldp.sums.secure import SecureSum, SumEvidence, SumGuarantee
+from bitldp.sums.vector import Vector
 
-__all__ = ["Central", "Count", "Histogram", "Kind", "Number", "SecureSum", "SumEvidence", "SumGuarantee"]
+__all__ = ["Central", "Count", "Histogram", "Kind", "Number", "SecureSum", "SumEvidence", "SumGuarantee", "Vector"]

@@ -25,7 +25,7 @@ from bitldp.sums.divergence import delta_of_moves, delta_of_two
 from bitldp.sums.intervals import Rounded, Summed
 from bitldp.sums.laws import PolyaShare, ShareLaw, SignShare, SkellamShare, rate_of
 
-__all__ = ["Central", "Count", "Histogram", "Kind", "Lattice", "Number"]
+__all__ = ["Central", "Count", "Histogram", "Kind", "Lattice", "Number", "Room"]
 
 _CLOSE = 1e-8  # relative, of an epsilon that is searched
 _SPARED = 2.0**-12  # of delta: what of the ideal law is not looked at
@@ -33,6 +33,8 @@ _QUICK = 3e7  # digits of products that take some tenths of a second
 _FITTED = 1e-9  # relative, of a variance that is searched
 _MARGIN = 2.0**-20  # of delta, that a fit leaves for what integers add
 _MOST_STEPS = 65_535
+_MOST_BITS = 32
+_WRAPPED = 2.0**-40  # chance that a sum wraps, but for the total variation of the table
 
 
 class Central(NamedTuple):
@@ -52,6 +54,27 @@ class Central(NamedTuple):
     delta: float
     exact: bool
     method: str
+
+
+class Room(NamedTuple):
+    """Where the integers of a total lie, modulo 2**bits.
+
+    Attributes
+    ----------
+    bits : int
+        Bits of an integer.
+    low : int
+        What a survivor's record adds to the least integer of a total that there is room for.
+    margin : int
+        What the noise subtracts from it.
+    wraps : float
+        Chance that any integer of a total is elsewhere, at most.
+    """
+
+    bits: int
+    low: int
+    margin: int
+    wraps: float
 
 
 class Kind(ABC):
@@ -84,6 +107,35 @@ class Kind(ABC):
         self, x: ArrayLike, sources: list[Source], threads: int | None
     ) -> tuple[NDArray[np.int64], bool]:
         """Return the integers of records, shape (records, coordinates), and whether x is a single record."""
+
+    def noised(
+        self, x: ArrayLike, law: ShareLaw, sources: list[Source], threads: int | None
+    ) -> tuple[NDArray[Any], bool]:
+        """Return the integers of records with their shares of noise, and whether x is a single record."""
+        integers, single = self.encode(x, sources[: self.streams], threads)
+        shape = (len(integers), self.coordinates)
+        return integers + law.sample(shape, sources[self.streams :], threads), single
+
+    @property
+    def dither(self) -> float:
+        """Most variance that dither adds to a record's coordinate, where it counts beside the noise."""
+        return 0.0
+
+    def settled(self, epsilon: float, delta: float, clients: int, honest: int) -> Kind:
+        """Return the kind with what its parameters left open, for a budget and so many clients."""
+        return self
+
+    def room(self, law: ShareLaw, clients: int) -> Room | None:
+        """Return where the totals of up to so many clients lie; None if 32 bits are too few."""
+        low, high = self.bounds
+        needed = law.reach(clients, _WRAPPED / self.coordinates)
+        span = clients * (high - low)
+        bits = (span + 2 * needed).bit_length()
+        if bits > _MOST_BITS:
+            return None
+        margin = ((1 << bits) - 1 - span) // 2
+        beyond = 2.0 * law.beyond(clients, margin)
+        return Room(bits, low, margin, min(1.0, self.coordinates * (beyond + clients * law.distance)))
 
     @abstractmethod
     def fit(self, epsilon: float, delta: float, honest: int, noise: str) -> ShareLaw:
