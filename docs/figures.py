@@ -16,12 +16,16 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import bitldp
 import numpy as np
+from bitldp.amplification import shuffled_histogram_central_epsilon
+from bitldp.channels.normal import continuous_sigma
 from bitldp.mechanism.base import Mechanism
+from bitldp.sums import Count, SecureSum
 
 sys.path.insert(0, str(Path(__file__).parent / "site"))
 
@@ -41,6 +45,8 @@ class Panel:
     lines: dict[str, Callable[[float], float]]
     epsilons: Sequence[float] = EPSILONS
     scale: str = "log"
+    xlabel: str = "exact ε of a record"
+    ticks: Sequence[float] = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 def mean(build: Callable[..., Mechanism]) -> Callable[[float], float]:
@@ -68,6 +74,43 @@ def _off(mechanism: bitldp.OUE) -> float:
     return float(mechanism.variance([0])[0, 1])
 
 
+DELTA = 1e-6
+NEAR = {  # local ε of reports, by clients, that make about the central ε of the figure when they are shuffled
+    100: (1.5, 1.7),
+    1_000: (3.3, 3.6),
+    10_000: (3.5, 4.0, 4.7, 5.3, 5.7, 6.0, 6.35, 6.5, 6.65),
+    100_000: (7.6, 8.2),
+}
+
+
+def local(epsilon: float, clients: float) -> float:
+    """Return the standard error of a fraction of the clients, by reports of a bit that anyone may see."""
+    return float(np.sqrt(bitldp.WarnerRR(epsilon=epsilon).worst_variance() / clients))
+
+
+def shuffled(epsilon: float, clients: float) -> float:
+    """Return the same by shuffled reports, whose local epsilon is between two of those in `NEAR`."""
+    n = round(clients)
+    return local(float(np.interp(np.log(epsilon), np.log(_amplified(n)), NEAR[n])), clients)
+
+
+@cache
+def _amplified(clients: int) -> list[float]:
+    """Return the central epsilon of shuffled reports for each local one."""
+    reports = [bitldp.WarnerRR(epsilon=each) for each in NEAR[clients]]
+    return [shuffled_histogram_central_epsilon(each, clients, DELTA) for each in reports]
+
+
+def summed(epsilon: float, clients: float) -> float:
+    """Return the same by a secure sum of all clients."""
+    return SecureSum(Count(), epsilon=epsilon, delta=DELTA, clients=round(clients)).stderr() / clients
+
+
+def central(epsilon: float, clients: float) -> float:
+    """Return the same by Gaussian noise of a server that sees every record."""
+    return continuous_sigma(epsilon, DELTA) / clients
+
+
 def drawn(name: str) -> str:
     """Return a figure as SVG: a row of panels."""
     if name == "honest":
@@ -78,10 +121,10 @@ def drawn(name: str) -> str:
 
 
 def _panel(panel: Panel) -> dict[str, Any]:
-    ticks = [e for e in (0.5, 1, 2, 4, 8, 16) if panel.epsilons[0] <= e <= panel.epsilons[-1]]
+    ticks = [e for e in panel.ticks if panel.epsilons[0] <= e <= panel.epsilons[-1]]
     return {
         "title": panel.title,
-        "x": {"scale": "log", "label": "exact ε of a record", "names": {str(e): f"{e:g}" for e in ticks}},
+        "x": {"scale": "log", "label": panel.xlabel, "names": {str(e): f"{e:,g}" for e in ticks}},
         "y": {"scale": panel.scale, "label": panel.ylabel},
         "lines": [
             {"name": name, "x": list(panel.epsilons), "y": [value(e) for e in panel.epsilons]}
@@ -97,7 +140,35 @@ VARIANCE = "mean variance of a report's letter"
 SHARE = "variance of a share, times users"
 R = 768  # numbers of a record in the figure of whole records
 
+MODELS = {
+    "local reports": local,
+    "shuffled reports": shuffled,
+    "Gaussian noise by a trusted server": central,
+    "secure sum": summed,
+}
+
 FIGURES: dict[str, tuple[str, list[Panel]]] = {
+    "sums": (
+        "Error of a fraction of the clients, by who must be trusted",
+        [
+            Panel(
+                "10,000 clients",
+                "standard error of a fraction",
+                {name: lambda e, of=of: of(e, 10_000) for name, of in MODELS.items()},
+                (0.25, 0.5, 1.0, 2.0, 4.0),
+                xlabel="ε: of a report, or central for the other three",
+                ticks=(0.25, 0.5, 1.0, 2.0, 4.0),
+            ),
+            Panel(
+                "ε = 1",
+                "standard error of a fraction",
+                {name: lambda n, of=of: of(1.0, n) for name, of in MODELS.items()},
+                tuple(NEAR),
+                xlabel="clients",
+                ticks=tuple(NEAR),
+            ),
+        ],
+    ),
     "bits": (
         "Numbers of [-1, 1] released bit by bit, against numeric mechanisms",
         [

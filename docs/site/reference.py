@@ -34,6 +34,7 @@ ROOMS = {
     "ledger": "Ledgers",
     "accounting": "Accounting",
     "amplification": "Amplification",
+    "sums": "Secure sums",
     "audit": "Audits",
     "report": "Tables and plots",
     "design": "Designs",

@@ -18,6 +18,7 @@ from bitldp.cli.catalogue import FAMILIES, MOST, CatalogueEntry, bounded, entrie
 from bitldp.cli.commands import AsJson, given_options, offering
 from bitldp.cli.errors import UsageError
 from bitldp.cli.screen import print_whole, sentences, wide_console
+from bitldp.cli.sums import SUM, print_sum, sum_facts
 from bitldp.estimate.estimates import LIARS
 from bitldp.mechanism.parameters import plain_parameters
 from bitldp.privacy import PrivacyClaimWarning, number, total
@@ -336,7 +337,8 @@ def explain(
         str | None,
         typer.Argument(
             metavar="[MECHANISM]",
-            help=f"One of {', '.join(entries())}; without it they are listed. With --help: its options.",
+            help=f"One of {', '.join(entries())}, or {SUM}; without it they are listed. With --help: its "
+            "options.",
         ),
     ] = None,
     epsilon: Annotated[float | None, typer.Option(metavar="E", help="Privacy budget of a record.")] = None,
@@ -352,16 +354,48 @@ def explain(
     claims: Annotated[
         bool, typer.Option("--claims", help="Published settings and statements, against what is exact.")
     ] = False,
+    clients: Annotated[
+        int | None, typer.Option(metavar="N", help=f"{SUM}: number of clients, at most 2**24.")
+    ] = None,
+    floor: Annotated[
+        int | None,
+        typer.Option(metavar="N", help=f"{SUM}: least number of honest survivors; else all clients."),
+    ] = None,
+    colluding: Annotated[
+        int | None, typer.Option(metavar="N", help=f"{SUM}: clients that may tell their noise.")
+    ] = None,
+    noise: Annotated[
+        str | None, typer.Option(metavar="auto|polya|skellam|signs", help=f"{SUM}: law of a share.")
+    ] = None,
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
     """Show what a setting guarantees and how far off its reports are, without any data.
 
+    sum explains a secure sum, of which only the total is shown: a count, with --categories a histogram, with
+    --low and --high the mean of numbers.
+
     Example: bitldp explain frr --features 100 --epsilon 8 --calibration paper --users 10000
     """
     options = given_options(given)
+    of_sum: dict[str, Any] = {
+        "--clients": clients,
+        "--floor": floor,
+        "--colluding": colluding,
+        "--noise": noise,
+    }
     with sentences():
         console = wide_console()
+        if mechanism == SUM and not every and not claims:
+            if users is not None:
+                raise UsageError("--users says nothing of a sum; --clients does")
+            budget = needed("--epsilon", epsilon)
+            facts_of_it = sum_facts(budget, options, clients, floor, colluding, noise)
+            print_sum(facts_of_it, console, as_json=as_json)
+            return
+        for option, its in of_sum.items():
+            if its is not None:
+                raise UsageError(f"{option} does not apply to {mechanism or 'a list'} (it does to {SUM})")
         if every or claims or mechanism is None:
             if every and claims:
                 raise UsageError("--all and --claims are tables of their own: give one of them")

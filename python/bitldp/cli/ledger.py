@@ -97,6 +97,7 @@ def _summary(one: Ledger) -> dict[str, Any]:
         "spent_delta": one.spent_delta,
         "remaining_delta": one.remaining_delta,
         "reservations": one.reservations,
+        **({"sums": one.sums._asdict()} if any(entry.model for entry in one.entries) else {}),
         "charges": len(one.entries),
         "state": one.state()._asdict(),
     }
@@ -116,7 +117,7 @@ def _subject(entry: Entry) -> str:
 def _show(one: Ledger, _: list[str]) -> tuple[Any, Any]:
     document, by = _summary(one), dict[str, tuple[Fraction, int]]()
     for entry in one.entries:
-        if not entry.output:
+        if not entry.output and not entry.model:
             cost, count = by.get(_subject(entry), (Fraction(0), 0))
             by[_subject(entry)] = cost + _cost(entry), count + entry.count
     document["by_plan"] = {name: {"epsilon": float(cost), "releases": n} for name, (cost, n) in by.items()}
@@ -132,6 +133,10 @@ def _show(one: Ledger, _: list[str]) -> tuple[Any, Any]:
         table.add_row(name, f"{count:,}", number(float(cost), 6))
     for name, left in one.reservations.items():
         table.add_row(f"reservation {name}", "", f"{number(left, 6)} left")
+    if "sums" in document:
+        kept = one.sums
+        rest = f"{number(kept.remaining, 6)} left of {number(kept.budget, 6)}, against who sees totals"
+        table.add_row("secure sums, central epsilon, apart", "", rest)
     return document, table
 
 
@@ -145,7 +150,7 @@ def _history(one: Ledger, _: list[str]) -> tuple[Any, Any]:
     table.add_column("of")
     for position, entry in enumerate(one.entries, 1):
         said = entry.output[:12] or entry.release[:12] or entry.note
-        kept = f"reservation {entry.reservation}" if entry.reservation else ""
+        kept = f"reservation {entry.reservation}" if entry.reservation else entry.model
         table.add_row(
             str(position),
             entry.time.removesuffix("+00:00").replace("T", " "),

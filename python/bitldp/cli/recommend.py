@@ -59,7 +59,10 @@ def recommend(
         int | None, typer.Option(metavar="N", help="range: ordered values; top: words that there could be.")
     ] = None,
     users: Annotated[
-        int | None, typer.Option(metavar="N", help="Records, for distribution and with --liars.")
+        int | None,
+        typer.Option(
+            metavar="N", help="Records, for distribution and with --liars; clients, of a secure sum."
+        ),
     ] = None,
     liars: Annotated[
         float | None, typer.Option(metavar="SHARE", help="Share of the records whose reports lie.")

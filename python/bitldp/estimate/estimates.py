@@ -55,6 +55,7 @@ class Estimate:
     The truth that `value` estimates, and that an interval is about, is the mean or the share in the
     population from which the records are drawn independently: `stderr` covers the random bits and the
     sampling of the records. The mean of the very records is nearer to `value`, so an interval holds it, too.
+    The estimate of a secure sum (`bitldp.sums`) is about the very records that were added, and no others.
 
     Examples
     --------

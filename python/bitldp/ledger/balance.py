@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from bitldp.base import checks
-from bitldp.ledger.entry import RESERVATION, Entry
+from bitldp.ledger.entry import CENTRAL, RESERVATION, SUMS, Entry
 
-__all__ = ["Balance", "BudgetExceededError", "Reserved", "Spent", "above", "below"]
+__all__ = ["Balance", "BudgetExceededError", "Reserved", "Spent", "SumsBudget", "SumsSpent", "above", "below"]
 
 
 class BudgetExceededError(ValueError):
@@ -34,12 +34,49 @@ class Reserved(NamedTuple):
         return max(self.epsilon, self.used_epsilon), max(self.delta, self.used_delta)
 
 
+class SumsBudget(NamedTuple):
+    """Central cost of the sums in a ledger, apart from that of local releases.
+
+    Attributes
+    ----------
+    budget, delta : float
+        Epsilon and delta that they may cost together.
+    spent, spent_delta : float
+        What they have cost, rounded up.
+    remaining, remaining_delta : float
+        What they may still cost, rounded down.
+    """
+
+    budget: float
+    delta: float
+    spent: float
+    spent_delta: float
+    remaining: float
+    remaining_delta: float
+
+
+class SumsSpent(NamedTuple):
+    """Exact budget and cost of sums, apart from the cost of other charges."""
+
+    epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    used_epsilon: Fraction = Fraction(0)
+    used_delta: Fraction = Fraction(0)
+
+    def rounded(self) -> SumsBudget:
+        """Return the same in doubles, rounded against the spender."""
+        left = self.epsilon - self.used_epsilon, self.delta - self.used_delta
+        allowed, cost = (self.epsilon, self.delta), (self.used_epsilon, self.used_delta)
+        return SumsBudget(*map(below, allowed), *map(above, cost), *map(below, left))
+
+
 class Spent(NamedTuple):
-    """Exact cost of several charges together, and the reservations among them by name."""
+    """Exact cost of several charges together, the reservations among them by name, and the sums."""
 
     epsilon: Fraction
     delta: Fraction
     reservations: Mapping[str, Reserved]
+    sums: SumsSpent = SumsSpent()
 
 
 class Balance:
@@ -88,6 +125,8 @@ class Balance:
             left = below(Fraction(self.budget) - spent.epsilon)
             raise _refusal(entry, "epsilon", guarantee.record, left, self.budget)
         cost = count * Fraction(guarantee.record), count * Fraction(guarantee.delta)
+        if entry.model == CENTRAL:
+            return spent._replace(sums=self._after_sum(spent.sums, entry, cost))
         reservations, more = spent.reservations, cost
         if entry.reservation:
             before = reservations.get(entry.reservation)
@@ -108,7 +147,25 @@ class Balance:
         if delta > Fraction(self.delta):
             left = below(Fraction(self.delta) - spent.delta)
             raise _refusal(entry, "delta", guarantee.delta, left, self.delta)
-        return Spent(epsilon, delta, reservations)
+        return spent._replace(epsilon=epsilon, delta=delta, reservations=reservations)
+
+    def _after_sum(self, sums: SumsSpent, entry: Entry, cost: tuple[Fraction, Fraction]) -> SumsSpent:
+        """Return what sums have cost after one more, or another budget for them."""
+        if entry.mechanism == SUMS:
+            kept = entry.guarantee
+            after = sums._replace(epsilon=Fraction(kept.record), delta=Fraction(kept.delta))
+        else:
+            after = sums._replace(
+                used_epsilon=sums.used_epsilon + cost[0], used_delta=sums.used_delta + cost[1]
+            )
+        for quantity, each, used, whole in (
+            ("central epsilon", entry.guarantee.record, after.used_epsilon, after.epsilon),
+            ("central delta", entry.guarantee.delta, after.used_delta, after.delta),
+        ):
+            if used > whole:
+                left = below(whole - used + (0 if entry.mechanism == SUMS else entry.count * Fraction(each)))
+                raise _refusal(entry, quantity, each, left, above(whole))
+        return after
 
 
 def _refusal(entry: Entry, quantity: str, each: float, left: float, whole: float) -> BudgetExceededError:

@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from bitldp.base import checks
 from bitldp.base.files import resolved
 from bitldp.ledger import file
-from bitldp.ledger.balance import Balance, BudgetExceededError, above, below
-from bitldp.ledger.entry import RESERVATION, Entry, checked, named, stamped
+from bitldp.ledger.balance import Balance, BudgetExceededError, SumsBudget, above, below
+from bitldp.ledger.entry import CENTRAL, RESERVATION, SUMS, Entry, checked, named, stamped, summed
 from bitldp.ledger.file import (
     HeldFile,
     LedgerChangedError,
@@ -473,6 +473,70 @@ class Ledger:
         kept = Guarantee(amount, amount, amount, amount, delta)
         return self._charge(Entry(RESERVATION, kept, 1, reservation=name))
 
+    def allow_sums(self, epsilon: float, *, delta: float) -> Entry:
+        """Set what sums of these people may cost together, in the central model; it is no part of the budget.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            Of all sums, against who sees nothing but their totals. Said anew, they replace what was said.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the sums so far have cost more.
+        ValueError, TypeError
+            For an amount out of its range.
+        LedgerChangedError, OSError, RuntimeError
+            As of `charge`.
+        """
+        amount, delta = checks.budget("epsilon", epsilon), checks.budget("delta", delta)
+        kept = Guarantee(amount, amount, amount, amount, delta)
+        return self._charge(Entry(SUMS, kept, 1, model=CENTRAL))
+
+    def charge_sum(self, secure: Any, *, note: str = "") -> Entry:
+        """Charge a secure sum before its shares are made, or refuse to.
+
+        Its central guarantee is never added to that of local releases: `spent` does not change, `sums` does.
+        Whoever sees both has the sum of the two.
+
+        Parameters
+        ----------
+        secure : bitldp.sums.SecureSum
+            Charged is its central epsilon for the least number of survivors.
+        note : str
+            As of `charge`.
+
+        Returns
+        -------
+        Entry
+            Its `model` is "central", and `release` the digest of the sum's terms.
+
+        Raises
+        ------
+        BudgetExceededError
+            If sums would cost more than `allow_sums` set aside, which is nothing at first.
+        ValueError, TypeError, LedgerChangedError, OSError, RuntimeError
+            As of `charge`.
+
+        Examples
+        --------
+        >>> import bitldp
+        >>> from bitldp.sums import Count, SecureSum
+        >>> ledger = bitldp.Ledger(2.0)
+        >>> entry = ledger.allow_sums(1.0, delta=1e-5)
+        >>> entry = ledger.charge_sum(SecureSum(Count(), epsilon=0.75, clients=500))
+        >>> ledger.spent, round(ledger.sums.spent, 4)
+        (0.0, 0.75)
+        """
+        return self._charge(summed(secure, note))
+
+    @property
+    def sums(self) -> SumsBudget:
+        """Budget and cost of sums, in the central model."""
+        with self._lock:
+            return self._balance.spent.sums.rounded()
+
     @property
     def reservations(self) -> dict[str, float]:
         """Epsilon that is left of each reservation, rounded down, by name."""
@@ -547,8 +611,8 @@ class Ledger:
         Returns
         -------
         bitldp.accounting.Account
-            From the guarantees of the charges, the ledger's only knowledge of the mechanisms. The mechanisms
-            themselves, given to `bitldp.accounting.account`, may show that they cost less.
+            From the guarantees of the charges but those of sums, the ledger's only knowledge of the
+            mechanisms. These themselves, given to `bitldp.accounting.account`, may show that they cost less.
 
         Raises
         ------
@@ -561,7 +625,8 @@ class Ledger:
         """
         from bitldp.accounting import account
 
-        return account([(entry.guarantee, entry.count) for entry in self.entries], delta=delta, method=method)
+        local = [(entry.guarantee, entry.count) for entry in self.entries if not entry.model]
+        return account(local, delta=delta, method=method)
 
     def __repr__(self) -> str:
         """Return budget, what is spent, and the number of charges."""

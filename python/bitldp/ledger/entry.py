@@ -15,7 +15,19 @@ from bitldp.base.documents import jsonable
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee
 
-__all__ = ["MOST_RELEASES", "RESERVATION", "Entry", "checked", "from_json", "named", "stamped", "to_json"]
+__all__ = [
+    "CENTRAL",
+    "MOST_RELEASES",
+    "RESERVATION",
+    "SUMS",
+    "Entry",
+    "checked",
+    "from_json",
+    "named",
+    "stamped",
+    "summed",
+    "to_json",
+]
 
 MOST_RELEASES = (1 << 63) - 1
 """The most releases of one charge."""
@@ -23,10 +35,16 @@ MOST_RELEASES = (1 << 63) - 1
 RESERVATION = "reservation"
 """Stands for a mechanism in a charge that keeps a part of the budget for later releases."""
 
+SUMS = "budget for sums"
+"""Stands for a mechanism in an entry that says what sums may cost together."""
+
+CENTRAL = "central"
+"""Model of a charge that holds against who sees nothing but a total; it is added to no other."""
+
 _UNITS = ("record", "feature")
 _EPSILONS = ("claimed", "bit", "feature", "record")
-_WORDS = ("mechanism", "note", "release", "plan", "name", "output", "reservation", "time", "user")
-_LATER = ("release", "plan", "name", "columns", "output", "reservation", "time", "user")
+_WORDS = ("mechanism", "note", "release", "plan", "name", "output", "reservation", "model", "time", "user")
+_LATER = ("release", "plan", "name", "columns", "output", "reservation", "model", "time", "user")
 """Fields that a file holds only where they say something: files of before have none of them."""
 
 
@@ -57,6 +75,8 @@ class Entry:
         anything is written.
     reservation : str
         Name of the reservation that the charge draws on; in a reservation itself, its name.
+    model : str
+        "central" of a sum, whose guarantee holds against who sees nothing but the total; else empty.
     time : str
         When it was charged, in UTC (ISO 8601). Entries are compared without it.
     user : str
@@ -74,6 +94,7 @@ class Entry:
     columns: tuple[str, ...] = ()
     output: str = ""
     reservation: str = ""
+    model: str = ""
     time: str = field(default="", compare=False)
     user: str = field(default="", compare=False)
 
@@ -97,6 +118,18 @@ def named(release: Mechanism | Guarantee) -> tuple[str, Guarantee]:
     return type(release).__name__, guarantee
 
 
+def summed(secure: Any, note: str) -> Entry:
+    """Return the charge of a secure sum, of the fewest survivors whose total is not refused."""
+    central = getattr(getattr(secure, "guarantee", None), "central", None)
+    if not callable(central):
+        raise TypeError(f"secure: must be a secure sum, not {type(secure).__name__}")
+    epsilon, delta, *_ = central()
+    given = f"only the total of {secure.least_survivors} survivors or more is seen"
+    holds = epsilon <= secure.epsilon
+    cost = Guarantee(secure.epsilon, epsilon, epsilon, epsilon, delta, holds, given=given)
+    return Entry(type(secure).__name__, cost, 1, note, release=secure.digest, model=CENTRAL)
+
+
 def checked(entry: Entry) -> Entry:
     """Return an entry of plain values that a file can hold, or raise.
 
@@ -112,6 +145,10 @@ def checked(entry: Entry) -> Entry:
         raise TypeError("columns: must be a tuple of names")
     if entry.mechanism == RESERVATION and not entry.reservation:
         raise ValueError("reservation: must have a name")
+    if entry.model not in ("", CENTRAL) or (entry.mechanism == SUMS) > (entry.model == CENTRAL):
+        raise ValueError(f"model: must be {CENTRAL!r} for sums, else empty")
+    if entry.model and entry.reservation:
+        raise ValueError("reservation: is for local releases, and not for sums")
     count = checks.integer("count", entry.count, 1)
     if count > MOST_RELEASES:
         raise ValueError(f"count: must be at most {MOST_RELEASES}")

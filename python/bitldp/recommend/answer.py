@@ -6,7 +6,7 @@ import html
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from bitldp.base.documents import jsonable
 from bitldp.mechanism.base import Mechanism
@@ -15,7 +15,7 @@ from bitldp.mechanism.parameters import plain_parameters
 from bitldp.recommend.bounds import Bound
 from bitldp.record.choice import SLACK, thriftiest
 
-__all__ = ["Recommendation", "Row", "ranked"]
+__all__ = ["InSum", "Recommendation", "Row", "ranked"]
 
 _HEAD = ("mechanism", "epsilon", "bits", "mean", "worst", "why")
 
@@ -68,6 +68,36 @@ class Row:
         return round(cost, 12 - math.floor(math.log10(cost))) if cost > 0.0 else 0.0
 
 
+class InSum(NamedTuple):
+    """Error of a secure sum, of which nobody sees anything but the total (`bitldp.sums`).
+
+    Attributes
+    ----------
+    clients : int
+        Whose shares are in the total.
+    epsilon, delta : float
+        Of the total, in the central model: no local guarantee.
+    stderr : float
+        Standard error of an estimate by the total.
+    local : float
+        That of the recommended mechanism's reports, whose epsilon is local.
+    """
+
+    clients: int
+    epsilon: float
+    delta: float
+    stderr: float
+    local: float
+
+    def __str__(self) -> str:
+        """Return one line."""
+        return (
+            f"where only the total of {self.clients:,} clients is seen (bitldp.sums, central epsilon "
+            f"{self.epsilon:.4g}, delta {self.delta:.3g}): standard error {self.stderr:.3g} in place of "
+            f"{self.local:.3g}"
+        )
+
+
 @dataclass(frozen=True)
 class Recommendation:
     """Mechanisms for a task, the recommended one first.
@@ -85,6 +115,8 @@ class Recommendation:
         The comparison, the recommended one first; at the end what does not fit, with the reason.
     bound : Bound or None
         What no mechanism of some kind is below, where that is known: its `value` and what it is of.
+    in_sum : InSum or None
+        What a secure sum would give, where it is known how many clients there are.
     """
 
     task: str
@@ -92,6 +124,7 @@ class Recommendation:
     criterion: str
     rows: tuple[Row, ...]
     bound: Bound | None = None
+    in_sum: InSum | None = None
 
     @property
     def mechanism(self) -> Mechanism:
@@ -208,7 +241,7 @@ class Recommendation:
             ``task``, ``measure``, ``criterion``, ``answer`` and ``proof`` (a line each), ``bound`` (or None),
             and ``rows``, the recommended one first: name, class and parameters of the mechanism (None where
             it was not compared), epsilon, bits, mean, worst, influence and why; of what was left out the row
-            that it ``would`` have.
+            that it ``would`` have. With `in_sum`, that, too.
         """
         result: dict[str, Any] = {
             "task": self.task,
@@ -219,6 +252,8 @@ class Recommendation:
             "bound": None if self.bound is None else asdict(self.bound),
             "rows": [_plain(row) for row in self.rows],
         }
+        if self.in_sum is not None:
+            result["in_sum"] = self.in_sum._asdict()
         plain: dict[str, Any] = jsonable(result)
         return plain
 
@@ -229,6 +264,13 @@ class Recommendation:
             else f"first the fewest bits within {SLACK:.0%} of the best {self.criterion}, then best first"
         )
         return f"{self.task}: {self.measure}; {rule}"
+
+    def _lines(self) -> Iterator[str]:
+        """Yield the lines above the table."""
+        yield from (self.answer, self.proof)
+        if self.in_sum is not None:
+            yield str(self.in_sum)
+        yield self._title()
 
     def _cells(self) -> Iterator[tuple[str, ...]]:
         for row in self.rows:
@@ -248,7 +290,7 @@ class Recommendation:
         """Return the comparison as a table of plain text."""
         lines = [self._head, *self._cells()]
         widths = [max(len(line[column]) for line in lines) for column in range(len(self._head) - 1)]
-        text = [self.answer, self.proof, self._title()]
+        text = [*self._lines()]
         for name, *numbers, why in lines:
             cells = [name.ljust(widths[0])]
             cells += [each.rjust(width) for each, width in zip(numbers, widths[1:], strict=True)]
@@ -262,7 +304,7 @@ class Recommendation:
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>"
             for cells in self._cells()
         )
-        lines = "<br>".join(html.escape(line) for line in (self.answer, self.proof, self._title()))
+        lines = "<br>".join(html.escape(line) for line in self._lines())
         return f"<table><caption>{lines}</caption><tr>{head}</tr>{rows}</table>"
 
 

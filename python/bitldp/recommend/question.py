@@ -24,9 +24,9 @@ NORMS = ("l1", "l2", "linf")
 
 # The arguments that a task has a use for; every other one is refused where it is given.
 _USED = {
-    "mean": ("features", "interval", "thorough"),
+    "mean": ("features", "interval", "thorough", "users"),
     "vector": ("features", "norm"),
-    "frequency": ("features", "categories"),
+    "frequency": ("features", "categories", "users"),
     "record": ("features", "categories", "interval"),
     "point": ("features", "candidates", "metric", "thorough"),
     "label": ("categories",),
@@ -78,7 +78,8 @@ class Question:
     size : int
         Ordered values, or words that there could be; 0 where there are none.
     users : int
-        Records that an estimate is from, where it counts how many: of a distribution, and with liars.
+        Records that an estimate is from, where it counts how many: of a distribution, with liars, and of a
+        secure sum.
     liars : float
         Share of the records that lie; 0 where that is not asked.
     """
@@ -169,9 +170,12 @@ def asked(
     if norm is not None:
         checks.choice("norm", norm, NORMS)
     sizes = _sizes(task, categories, count)
+    values = len(sizes) if task == "frequency" else max(1, count)
+    if users is not None and liars is None and task in ("mean", "frequency") and values > 1:
+        raise ValueError("users: without liars it is for a secure sum, of one number or category a record")
     question = Question(
         epsilon=budget,
-        features=len(sizes) if task == "frequency" else max(1, count),
+        features=values,
         numbers=count if task == "record" else 0,
         sizes=sizes,
         candidates=candidates,

@@ -18,16 +18,19 @@ from bitldp.base.errors import MissingExtraError
 from bitldp.categorical.rappor import RAPPOR
 from bitldp.design import DesignError
 from bitldp.privacy import PrivacyClaimWarning, composed, share
-from bitldp.recommend.answer import Recommendation, Row, ranked
+from bitldp.recommend.answer import InSum, Recommendation, Row, ranked
 from bitldp.recommend.bounds import bound
 from bitldp.recommend.candidates import NOTES, REGISTRY, LeftOutError, Maker
 from bitldp.recommend.extra import Extra, added, measured_extra
 from bitldp.recommend.measure import MEASURES, Measured, closed_form, influence, measured
 from bitldp.recommend.question import Criterion, Norm, Question, Task, asked
+from bitldp.sums import Histogram, Number, SecureSum
 
 __all__ = ["Recommendation", "Row", "asked_again", "recommend"]
 
 
+_MOST_CLIENTS = 1 << 24  # of a secure sum
+_MOST_SUM = 1 << 30  # steps of a secure sum in all
 _MOST_BITS = 1 << 15  # of a report, where nobody says how many: 4 kB
 
 
@@ -97,7 +100,8 @@ def recommend(
         2**64; of an alphabet of a letters and length l about a**l.
     users : int, optional
         For "distribution", and with `liars`: records that are estimated from. None: 100,000. The square
-        wave's bias, and what liars move, count the more, the more there are.
+        wave's bias, and what liars move, count the more, the more there are. For "mean" and "frequency" of
+        one number or category a record: clients of a secure sum, whose error is told beside (`in_sum`).
     liars : float, optional
         For "mean", "frequency", "record", "range" and "top": the share of the records, 0 to 1, whose reports
         say what moves an estimate furthest. Variances count with n times the square of that move (`influence`
@@ -161,9 +165,37 @@ def recommend(
     times = 1 if collections is None else checks.count("collections", collections, 1)
     advice = _compared(task, question, most, extra)
     if times == 1:
-        return advice
+        return replace(advice, in_sum=_in_sum(task, question, advice.rows[0], users, liars))
     fresh = _compared(task, replace(question, epsilon=share(question.epsilon, times)), most, extra)
     return asked_again(advice, fresh, question, times, most)
+
+
+def _in_sum(task: Task, question: Question, first: Row, users: Any, liars: Any) -> InSum | None:
+    """Return what a secure sum would give, where the clients were told, and it is for one value a record."""
+    n = question.users
+    if (
+        users is None
+        or liars is not None
+        or task not in ("mean", "frequency")
+        or not 1 < n <= _MOST_CLIENTS
+        or first.mechanism is None
+    ):
+        return None
+    if task == "frequency":
+        kind: Histogram | Number = Histogram(question.sizes[0])
+        unit = 1.0
+    else:
+        low, high = question.interval
+        kind = Number((low, high), min(1023, _MOST_SUM // n))
+        unit = (high - low) / kind.steps
+    try:
+        secure = SecureSum(kind, epsilon=question.epsilon, clients=n)
+    except ValueError:
+        return None
+    dither = n / 4.0 if task == "mean" else 0.0
+    error = math.sqrt(secure.stderr() ** 2 + dither) * unit / n
+    central = secure.guarantee.central(method="certificate")
+    return InSum(n, central.epsilon, central.delta, error, math.sqrt(first.mean / n))
 
 
 def _compared(

@@ -7,8 +7,18 @@ must do what.
 
 from __future__ import annotations
 
-from bitldp.sums.kinds import Central, Count, Histogram, Kind, Number
+from bitldp.sums.kinds import Central, Count, Histogram, Number, SumKind
 from bitldp.sums.secure import SecureSum, SumEvidence, SumGuarantee
 from bitldp.sums.vector import Vector
 
-__all__ = ["Central", "Count", "Histogram", "Kind", "Number", "SecureSum", "SumEvidence", "SumGuarantee", "Vector"]
+__all__ = [
+    "Central",
+    "Count",
+    "Histogram",
+    "Number",
+    "SecureSum",
+    "SumEvidence",
+    "SumGuarantee",
+    "SumKind",
+    "Vector",
+]

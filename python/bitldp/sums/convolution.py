@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from bitldp.sums.laws import ShareLaw, Table
+    from bitldp.sums.laws import ShareLaw, ShareTable
 
 __all__ = ["SumLaw", "exact_sum", "lower_chances", "work"]
 
@@ -117,7 +117,7 @@ class _Digits:
     slot: int
 
     @classmethod
-    def of(cls, table: Table, digits: int, reach: int) -> _Digits:
+    def of(cls, table: ShareTable, digits: int, reach: int) -> _Digits:
         slot = 2 * digits + 1  # a chance of a product is at most 10^(2 D), since those of a law sum to one
         begin, end = max(0, -reach - table.first), reach + 1 - table.first
         kept, unit = table.weights[begin:end], 10**digits

@@ -72,21 +72,12 @@ class Summed(Limits):
 
 
 @dataclass(frozen=True, eq=False)
-class Rounded(Limits):
+class Rounded(Summed):
     """Limits of a mean of dithered numbers under noise of a known law.
 
     The sum of n numbers that are dithered is off by at most what normal noise of variance n/4 (in squares of
     a step) is, since each is one of two neighbours.
-
-    Attributes
-    ----------
-    law, shares, step
-        As of `Summed`.
     """
-
-    law: ShareLaw
-    shares: int
-    step: float
 
     @property
     def method(self) -> str:
@@ -113,10 +104,6 @@ class Rounded(Limits):
             beyond = float(weights @ _upper((middle - noise) / deviation))
             low, high = (middle, high) if beyond > tail else (low, middle)
         return value - high * self.step, value + high * self.step
-
-    def at(self, index: Any) -> Rounded:
-        """Return those of some entries: the same."""
-        return self
 
 
 def _upper(quantiles: NDArray[np.float64]) -> NDArray[np.float64]:

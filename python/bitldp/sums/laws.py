@@ -10,7 +10,7 @@ import decimal
 import hashlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, lru_cache
@@ -23,22 +23,22 @@ from bitldp.channels.noise import skellam_chances
 from bitldp.privacy import ONE
 from bitldp.release.base import Source
 
-__all__ = ["PolyaShare", "ShareLaw", "SignShare", "SkellamShare", "Table", "rate_of"]
+__all__ = ["PolyaShare", "ShareLaw", "ShareTable", "SignShare", "SkellamShare", "rate_of"]
 
 _CONTEXT = decimal.Context(prec=60, Emin=-999_999, Emax=999_999, traps=[])
 _SHORT = decimal.Context(prec=40, rounding=decimal.ROUND_DOWN, traps=[])
 _HALF = Decimal(1) / 2
 _ENTRIES = (1 << 16) - 1  # of one table: the most that `Shift` takes
 _LOW = 256  # values of the second draw of a table of 2^128
-_MOST = _LOW * _ENTRIES  # entries of a table of 2^128, of which memory allows fewer
 _ALLOWED = 1 << 21  # entries that are built in seconds
+_KEPT = 4  # laws of sums, of up to some hundred thousand values, that are kept
 _REACH = 32_767  # of Skellam noise
 _TILTS = np.concatenate([np.linspace(0.02, 0.98, 49), 1.0 - np.logspace(-2, -6, 17)])
 _UP = 1.0 + 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ShareTable:
     """Integer weights of a draw.
 
     Attributes
@@ -110,7 +110,7 @@ class ShareLaw(ABC):
         As of the argument `noise` of `SecureSum`.
     honest : int
         Clients whose shares together are the noise that epsilon was fitted to.
-    table : Table
+    table : ShareTable
         What one draw has.
     mirrored : bool
         Whether a share is the difference of two draws.
@@ -120,7 +120,7 @@ class ShareLaw(ABC):
 
     name: str
     honest: int
-    table: Table
+    table: ShareTable
     mirrored: bool = False
     distance: float
 
@@ -161,7 +161,7 @@ class ShareLaw(ABC):
         """Return ln E e^(tilt X) of the law that the table stands for; infinite beyond its range."""
 
     @abstractmethod
-    def ideal(self, shares: int, reach: int) -> list[Decimal]:
+    def ideal(self, shares: int, reach: int) -> Sequence[Decimal]:
         """Return the chances of the sums 0, ..., reach of shares of the law that the table stands for.
 
         Relative errors are below 1e-20; the law is symmetric. A sum beyond has what is missing to one.
@@ -255,7 +255,7 @@ class PolyaShare(ShareLaw):
         product = math.expm1(-rate) ** 2 / (math.expm1(tilt - rate) * math.expm1(-tilt - rate))
         return math.log(product) / self.honest
 
-    def ideal(self, shares: int, reach: int) -> list[Decimal]:
+    def ideal(self, shares: int, reach: int) -> Sequence[Decimal]:
         """Return the chances of 0, ..., reach.
 
         Notes
@@ -303,7 +303,7 @@ class SkellamShare(ShareLaw):
         half = math.sinh(min(abs(tilt), 1400.0) / 2.0)
         return 4.0 * float(self.mean) * half * half
 
-    def ideal(self, shares: int, reach: int) -> list[Decimal]:
+    def ideal(self, shares: int, reach: int) -> Sequence[Decimal]:
         """Return the chances of 0, ..., reach."""
         with decimal.localcontext(_CONTEXT):
             return skellam_chances(self.mean * shares, reach)
@@ -329,7 +329,7 @@ class SignShare(ShareLaw):
 
     def __init__(self, weight: int, honest: int) -> None:
         self.weight, self.honest = weight, honest
-        self.table = Table((weight, ONE - 2 * weight, weight), -1)
+        self.table = ShareTable((weight, ONE - 2 * weight, weight), -1)
 
     def parameters(self) -> dict[str, str]:
         """Return the chance of a sign, as an integer over 2**64."""
@@ -340,7 +340,7 @@ class SignShare(ShareLaw):
         half = math.sinh(min(abs(tilt), 700.0) / 2.0)
         return math.log1p(4.0 * self.weight / ONE * half * half)
 
-    def ideal(self, shares: int, reach: int) -> list[Decimal]:
+    def ideal(self, shares: int, reach: int) -> Sequence[Decimal]:
         """Return the chances of 0, ..., reach."""
         return _sign_sum(self.weight, shares, reach)
 
@@ -349,7 +349,7 @@ class SignShare(ShareLaw):
         return np.logspace(-1.0, 2.0, 120) / max(deviation, 1e-3)
 
 
-def _table(chances: list[Decimal], mode: int = 0) -> tuple[Table, float]:
+def _table(chances: list[Decimal], mode: int = 0) -> tuple[ShareTable, float]:
     """Return the nearest weights, and their total variation from the chances; the mode takes the rest.
 
     Where one table of `Shift` has too few entries, a draw is a block of values and a value in it.
@@ -357,11 +357,11 @@ def _table(chances: list[Decimal], mode: int = 0) -> tuple[Table, float]:
     if len(chances) <= _ENTRIES:
         weights = [int((ONE * each).to_integral_value()) for each in chances]
         weights[mode] += ONE - sum(weights)
-        return Table(tuple(weights), -mode), _distance(weights, chances, ONE)
+        return ShareTable(tuple(weights), -mode), _distance(weights, chances, ONE)
     return _wide(chances)
 
 
-def _wide(chances: list[Decimal]) -> tuple[Table, float]:
+def _wide(chances: list[Decimal]) -> tuple[ShareTable, float]:
     """Return the same with weights over 2^128, of values from 0 on."""
     groups = [chances[start : start + _LOW] for start in range(0, len(chances), _LOW)]
     blocks, rows = [], []
@@ -375,7 +375,9 @@ def _wide(chances: list[Decimal]) -> tuple[Table, float]:
     blocks[0] += ONE - sum(blocks)
     weights = [block * each for block, row in zip(blocks, rows, strict=True) for each in row]
     weights = weights[: len(chances)]
-    return Table(tuple(weights), 0, 128, tuple(blocks), tuple(rows)), _distance(weights, chances, ONE * ONE)
+    return ShareTable(tuple(weights), 0, 128, tuple(blocks), tuple(rows)), _distance(
+        weights, chances, ONE * ONE
+    )
 
 
 def _distance(weights: list[int], chances: list[Decimal], scale: int) -> float:
@@ -385,8 +387,9 @@ def _distance(weights: list[int], chances: list[Decimal], scale: int) -> float:
     return float((apart + abs(1 - sum(chances, Decimal(0)))) * _HALF) * _UP
 
 
-@lru_cache(maxsize=32)
-def _polya_chances(rate: Decimal, shares: int, honest: int, reach: int) -> tuple[Decimal, ...]:
+@lru_cache(maxsize=_KEPT)
+def _polya_sum(rate: Decimal, shares: int, honest: int, reach: int) -> tuple[Decimal, ...]:
+    """Return the chances of 0, ..., reach; see `PolyaShare.ideal`."""
     with decimal.localcontext(_CONTEXT):
         fading = (-rate).exp()
         if shares == honest:
@@ -394,30 +397,19 @@ def _polya_chances(rate: Decimal, shares: int, honest: int, reach: int) -> tuple
             for _ in range(reach):
                 chances.append(chances[-1] * fading)
             return tuple(chances)
-        shape = Decimal(shares) / honest
-        start = reach + math.ceil(70.0 / float(rate)) + 20  # the chances there are e^-70 of those at `reach`
-        above, here, square = Decimal(0), Decimal(1), 1 + fading * fading
-        law = []
-        total = Decimal(0)
-        for k in range(start, 0, -1):
-            if k <= reach:
-                law.append(here)
-            total += here
-            above, here = (
-                here,
-                (square * k * here - fading * (k + 1 - shape) * above) / (fading * (k - 1 + shape)),
-            )
-        law.append(here)
-        whole = here + 2 * total
-        return tuple(each / whole for each in reversed(law))
+        shape, square = Decimal(shares) / honest, 1 + fading * fading
+        fall = float(rate)
+        # a start whose chances are e^-25 of those at `reach`: the error there fades twice as fast
+        start = max(reach + math.ceil(25.0 / fall), math.ceil(55.0 / fall)) + 20
+
+        def below(k: int, here: Decimal, above: Decimal) -> Decimal:
+            return (square * k * here - fading * (k + 1 - shape) * above) / (fading * (k - 1 + shape))
+
+        return _from_above(start, reach, below)
 
 
-def _polya_sum(rate: Decimal, shares: int, honest: int, reach: int) -> list[Decimal]:
-    return list(_polya_chances(rate, shares, honest, reach))
-
-
-@lru_cache(maxsize=32)
-def _sign_sum(weight: int, shares: int, reach: int) -> list[Decimal]:
+@lru_cache(maxsize=_KEPT)
+def _sign_sum(weight: int, shares: int, reach: int) -> tuple[Decimal, ...]:
     """Return the chances of 0, ..., reach of the sum of thinned signs.
 
     With q = weight/2^64 and p = 1 - 2 q, G(z) = (q z + p + q/z)^n has
@@ -427,16 +419,27 @@ def _sign_sum(weight: int, shares: int, reach: int) -> list[Decimal]:
         sign, none = Decimal(weight), Decimal(ONE - 2 * weight)
         deviation = math.sqrt(2.0 * weight / ONE * shares)
         start = min(shares, max(reach, math.ceil(12.0 * deviation)) + math.ceil(12.0 * deviation) + 40)
-        above, here = Decimal(0), Decimal(1)
-        law, total = [Decimal(0)] * max(0, reach - start), Decimal(0)
-        for k in range(start, 0, -1):
-            if k <= reach:
-                law.append(here)
-            total += here
-            above, here = (
-                here,
-                (none * k * here + sign * (k + 1 + shares) * above) / (sign * (shares - k + 1)),
-            )
-        law.append(here)
-        whole = here + 2 * total
-        return [each / whole for each in reversed(law)]
+
+        def below(k: int, here: Decimal, above: Decimal) -> Decimal:
+            return (none * k * here + sign * (k + 1 + shares) * above) / (sign * (shares - k + 1))
+
+        return _from_above(start, reach, below)
+
+
+def _from_above(
+    start: int, reach: int, below: Callable[[int, Decimal, Decimal], Decimal]
+) -> tuple[Decimal, ...]:
+    """Return the chances of 0, ..., reach of a symmetric law by a recurrence from `start` down to 0.
+
+    `below` returns what k - 1 has from what k and k + 1 have (Miller's algorithm).
+    """
+    above, here = Decimal(0), Decimal(1)
+    law, total = [Decimal(0)] * max(0, reach - start), Decimal(0)
+    for k in range(start, 0, -1):
+        if k <= reach:
+            law.append(here)
+        total += here
+        above, here = here, below(k, here, above)
+    law.append(here)
+    whole = here + 2 * total
+    return tuple(each / whole for each in reversed(law))

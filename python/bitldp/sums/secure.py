@@ -18,24 +18,25 @@ from bitldp.base.keys import RandomSource, keys
 from bitldp.codecs import Categories
 from bitldp.estimate.estimates import Estimate
 from bitldp.release.keyed import Ids, bound, keyed_randomness
-from bitldp.sums.kinds import Central, Count, Histogram, Kind, Number, Room
+from bitldp.sums.kinds import Central, Count, Histogram, Number, Room, SumKind
 from bitldp.sums.laws import ShareLaw
 from bitldp.sums.vector import Vector
 
 __all__ = ["KINDS", "SecureSum", "SumEvidence", "SumGuarantee"]
 
-KINDS: dict[str, type[Kind]] = {"count": Count, "histogram": Histogram, "number": Number, "vector": Vector}
+KINDS: dict[str, type[SumKind]] = {"count": Count, "histogram": Histogram, "number": Number, "vector": Vector}
 """Kinds by their words."""
 
 _NOISES = ("auto", "polya", "skellam", "signs")
 _METHODS = ("auto", "exact", "certificate")
 _MOST_CLIENTS = 1 << 24
 _VERSION = 1
+_LARGEST = 20.0  # epsilon, beyond which the integers of rare noise are few units
 _POOR = 3.0  # a local epsilon above which we say that it is none worth the name
 
 
 class SumEvidence(NamedTuple):
-    """What epsilon rests on, for a second look.
+    """Numbers that epsilon rests on, for a second look.
 
     Attributes
     ----------
@@ -101,18 +102,18 @@ class SumGuarantee:
     def local(self) -> Central:
         """Guarantee of one share by itself, against whoever sees it: none worth the name."""
         of = self._of
-        return of.kind.central(of.law, 1, of.delta, "auto")
+        return of.kind.central(of.law, 1, of.delta, "exact")
 
     def __str__(self) -> str:
         """Return three lines: the central guarantee, what it is between, and the local one."""
         central, local, of = self.central(), self.local, self._of
-        worth = "none worth the name" if local.epsilon > _POOR else "weak"
+        worth = ": none worth the name" if local.epsilon > _POOR else ""
         kind = "exact" if central.exact else "at most"
         return (
             f"central epsilon {central.epsilon:.6g} with delta {central.delta:.3g} ({kind}), from "
             f"{of.least_survivors:,} of {of.clients:,} clients on\n"
             "between data sets that differ in one record, replaced\n"
-            f"local epsilon of a share alone {local.epsilon:.3g} with delta {local.delta:.3g}: {worth}"
+            f"local epsilon of a share alone {local.epsilon:.3g} with delta {local.delta:.3g}{worth}"
         )
 
 
@@ -126,7 +127,7 @@ class SecureSum:
 
     Parameters
     ----------
-    kind : Kind
+    kind : SumKind
         What is summed: `Count()`, `Histogram(categories)`, `Number(interval, steps)`, ...
     epsilon : float
         Central epsilon of the total, above zero, between data sets that differ in one record, replaced.
@@ -162,7 +163,7 @@ class SecureSum:
     (1.0, 1e-06, True)
     """
 
-    kind: Kind
+    kind: SumKind
     _: KW_ONLY
     epsilon: float
     delta: float = 1e-6
@@ -173,7 +174,7 @@ class SecureSum:
 
     def __post_init__(self) -> None:
         """Check the parameters, and fit the law of a share."""
-        if not isinstance(self.kind, Kind):
+        if not isinstance(self.kind, SumKind):
             raise TypeError(f"kind: must be a kind of sum, such as Count(), not {type(self.kind).__name__}")
         clients = checks.integer("clients", self.clients, 1, _MOST_CLIENTS)
         colluding = checks.integer("colluding", self.colluding, 0, clients - 1)
@@ -187,6 +188,8 @@ class SecureSum:
             "colluding": colluding,
             "noise": checks.choice("noise", self.noise, _NOISES),
         }
+        if checked["epsilon"] > _LARGEST:
+            raise ValueError(f"epsilon: must be at most {_LARGEST:g}, beyond which there is hardly any noise")
         checked["kind"] = self.kind.settled(checked["epsilon"], checked["delta"], clients, floor)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -216,7 +219,7 @@ class SecureSum:
 
     @property
     def guarantee(self) -> SumGuarantee:
-        """What the total keeps, by the number of survivors."""
+        """Guarantee of the total, by the number of survivors."""
         return SumGuarantee(self)
 
     # modulus
@@ -420,11 +423,13 @@ class SecureSum:
     @property
     def trust(self) -> tuple[str, str, str, str]:
         """Who must do what for the central guarantee to hold: four lines, none of which a report can show."""
-        colluders = f"at most {self.colluding:,} of the clients tell" if self.colluding else "no client tells"
+        most = self.colluding
+        tell = f"at most {most:,} of the clients tell their noise, or leave it out"
+        colluders = tell if most else "no client tells its noise, or leaves it out"
         return (
             f"the sum protocol shows nobody anything but the total of all survivors, modulo 2**{self.bits}",
             f"every client refuses to unmask the total of fewer than {self.least_survivors:,} survivors",
-            f"{colluders} their noise, or leave it out: whoever does counts as dropped",
+            f"{colluders}: whoever does counts as dropped",
             "every client adds one record, once, with fresh random bits of its own",
         )
 
@@ -487,6 +492,8 @@ class SecureSum:
             )
         except KeyError as error:
             raise ValueError(f"terms: lack {error.args[0]}") from None
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"terms: {error}") from None
         if made.terms() != dict(terms):
             raise ValueError("terms: do not agree with the sum that their parameters describe")
         return made
@@ -507,7 +514,7 @@ class SecureSum:
         )
 
 
-def _codes_of(kind: Kind, values: NDArray[Any]) -> NDArray[Any]:
+def _codes_of(kind: SumKind, values: NDArray[Any]) -> NDArray[Any]:
     """Return numbers for the labels of records, which randomness is bound to."""
     if isinstance(kind, Histogram) and isinstance(kind.categories, Categories):
         return kind.categories.encode(values)

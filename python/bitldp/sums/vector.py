@@ -21,7 +21,7 @@ from bitldp.estimate.intervals import Deviation
 from bitldp.privacy import ONE
 from bitldp.release.base import Source
 from bitldp.release.draws import public_key
-from bitldp.sums.kinds import Central, Kind, Room
+from bitldp.sums.kinds import Central, Room, SumKind
 from bitldp.sums.laws import ShareLaw, SignShare, SkellamShare
 from bitldp.sums.normal import slope_of_sum
 
@@ -49,7 +49,7 @@ _FIVE, _EIGHT = Context(prec=5, rounding=ROUND_FLOOR), Context(prec=8)  # digits
 
 
 @dataclass(frozen=True)
-class Vector(Kind):
+class Vector(SumKind):
     """Mean of vectors, each scaled down to an l2 norm, and hidden as by central Gaussian noise.
 
     Parameters

@@ -275,6 +275,12 @@ def test_claims() -> None:
         (("grr", "--epsilon", 1, "--categories", 10**30), "--categories: must be at most 65,536"),
         (("brr", "--epsilon", 1, "--points", 10**9), "--points: must be at most 65,536"),
         (("frr", "--epsilon", 1, "--features", 3, "--bits", 10**30), "bits: must be between 2 and 32"),
+        (("sum", "--epsilon", 1), "--clients is needed"),
+        (("sum", "--epsilon", 1, "--clients", 9, "--bits", 3), "--bits does not apply to sum"),
+        (("sum", "--epsilon", 1, "--clients", 9, "--users", 3), "--users says nothing of a sum"),
+        (("sum", "--epsilon", 1, "--clients", 9, "--floor", 10), "floor: must be between 1 and 9"),
+        (("sum", "--epsilon", 1, "--clients", 9, "--categories", 3, "--steps", 7), "--categories: is for"),
+        (("warner-rr", "--epsilon", 1, "--clients", 9), "--clients does not apply to warner-rr"),
     ],
 )
 def test_refusals(arguments: tuple[object, ...], fragment: str) -> None:
@@ -391,3 +397,17 @@ def test_one_mechanism_says_what_liars_move() -> None:
     (part,) = explain("exp", "--epsilon", 1, "--features", 5)["mechanisms"]
     assert "ranks" in part["liars"]["unbounded"]
     assert "1 % of liars move an estimate by at most" in invoke("explain", "duchi", "--epsilon", 1).stdout
+
+
+def test_a_secure_sum() -> None:
+    facts = explain("sum", "--epsilon", 1, "--clients", 1000, "--floor", 800, "--colluding", 100)
+    shown = {each["survivors"]: each for each in facts["central"]}
+    assert shown[900]["epsilon"] <= 1.0 < shown[810]["epsilon"]
+    assert (shown[900]["shown"], shown[810]["shown"]) == (True, False)
+    assert facts["terms"]["kind"] == "count"
+    text = invoke(
+        "explain", "sum", "--epsilon", 1, "--clients", 10, "--low", 0, "--high", 5, "--steps", 15
+    ).stdout
+    assert "none worth the name" in text
+    assert text.count("  - ") == 4
+    assert explain("sum", "--epsilon", 1, "--clients", 9, "--categories", 3)["terms"]["categories"] == 3

@@ -19,6 +19,7 @@ from bitldp.privacy import Guarantee
 from bitldp.recommend.measure import measured
 from bitldp.release.base import Interval, Release
 from bitldp.release.window import windowed
+from bitldp.sums import Histogram, SecureSum
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -253,3 +254,27 @@ def test_what_does_not_fit_says_why(brought: Any, why: str) -> None:
 def test_what_is_no_mechanism_is_refused(extra: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         recommend("mean", epsilon=1.0, extra=extra)
+
+
+def test_a_secure_sum_is_told_where_the_clients_are() -> None:
+    alone = recommend("frequency", epsilon=1.0, categories=10)
+    told = recommend("frequency", epsilon=1.0, categories=10, users=10_000)
+    assert alone.in_sum is None
+    assert "in_sum" not in alone.to_dict()
+    assert told.in_sum is not None
+    assert told.in_sum.local == pytest.approx(math.sqrt(told.rows[0].mean / 10_000))
+    secure = SecureSum(Histogram(10), epsilon=1.0, clients=10_000)
+    assert told.in_sum.stderr == pytest.approx(secure.stderr() / 10_000)
+    assert "where only the total of 10,000 clients is seen (bitldp.sums, central epsilon 1" in str(told)
+    assert told.to_dict()["in_sum"]["clients"] == 10_000
+    assert [row.name for row in told.rows] == [row.name for row in alone.rows]
+
+
+@pytest.mark.slow
+def test_a_secure_sum_of_numbers_counts_the_dither() -> None:
+    few = recommend("mean", epsilon=1.0, interval=(0.0, 10.0), users=500).in_sum
+    many = recommend("mean", epsilon=1.0, interval=(0.0, 10.0), users=1 << 20).in_sum
+    assert few is not None
+    assert many is not None
+    assert few.stderr == pytest.approx(10.0 * math.sqrt(2.0) / 500, rel=1e-3)
+    assert many.stderr > 10.0 * math.sqrt(2.0) / (1 << 20)

@@ -76,7 +76,8 @@ def test_collections_with_liars() -> None:
     [
         ("label", {"categories": 4, "liars": 0.1}, r"^liars: has no effect on task 'label', but on 'mean'"),
         ("mean", {"liars": 1.5}, r"^liars: must be from 0 to 1"),
-        ("mean", {"users": 10}, r"^users: has no effect on task 'mean'"),
+        ("record", {"categories": [3, 4], "users": 10}, r"^users: has no effect on task 'record'"),
+        ("mean", {"features": 2, "users": 10}, r"^users: without liars it is for a secure sum"),
     ],
 )
 def test_what_is_refused(task: str, named: dict[str, float], message: str) -> None:

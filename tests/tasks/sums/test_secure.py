@@ -13,11 +13,11 @@ from bitldp.channels.normal import continuous_sigma
 from bitldp.sums import Count, Histogram, Number, SecureSum
 
 KEY = bytes(range(32))
-GOLDEN = ["bddb3aba7673e206", "2a904a47ec73feff", "cf173ab82f6c1f6e"]  # of the streams of the kinds
+GOLDEN = ["bddb3aba7673e206", "2a904a47ec73feff", "6c74ed03df3c3f60"]  # of the streams of the kinds
 KINDS = {
     "count": (Count(), np.arange(40) % 4 == 0),
     "histogram": (Histogram(["tea", "coffee", "none"]), np.array(["tea", "none"] * 20)),
-    "number": (Number((0.0, 10.0), 255), np.linspace(0.0, 10.0, 40)),
+    "number": (Number((0.0, 10.0), 63), np.linspace(0.0, 10.0, 40)),
 }
 
 
@@ -208,6 +208,7 @@ def test_thin_signs_are_close_to_skellam() -> None:
     [
         ({"epsilon": 0.0}, "epsilon: must be above zero"),
         ({"delta": 1.0}, "delta"),
+        ({"epsilon": 21.0}, "epsilon: must be at most 20"),
         ({"clients": 0}, "clients"),
         ({"floor": 11}, "floor: must be between 1 and 10"),
         ({"colluding": 10}, "colluding"),
