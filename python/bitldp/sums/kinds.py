@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Grid, Shift
+from bitldp.accounting.loss_table import Curve, Normal
 from bitldp.amplification.search import least_epsilon
 from bitldp.base import checks
 from bitldp.channels.normal import continuous_sigma
@@ -34,6 +35,7 @@ _FITTED = 1e-9  # relative, of a variance that is searched
 _MARGIN = 2.0**-20  # of delta, that a fit leaves for what integers add
 _MOST_STEPS = 65_535
 _MOST_BITS = 32
+_STEEPEST = 40.0  # an epsilon beyond which nothing is looked at
 _WRAPPED = 2.0**-40  # chance that a sum wraps, but for the total variation of the table
 
 
@@ -146,6 +148,22 @@ class SumKind(ABC):
         """Return the guarantee of the sum of records and so many shares."""
 
     @abstractmethod
+    def accounted(
+        self, law: ShareLaw, shares: int, delta: float, cost: float
+    ) -> tuple[Curve | Normal, float]:
+        """Return the law that rounds compose of, and how far a round's own is from it in total variation.
+
+        Parameters
+        ----------
+        law, shares
+            As of `central`.
+        delta : float
+            What tails are compared with.
+        cost : float
+            How many times of delta that variation costs, about.
+        """
+
+    @abstractmethod
     def gaussian(self, epsilon: float, delta: float) -> float:
         """Return the standard deviation of central Gaussian noise on a coordinate, in steps."""
 
@@ -249,19 +267,38 @@ class Lattice(SumKind):
             "exact" convolves the integers. "certificate" takes the law that they stand for and adds the total
             variation. "auto": the first where it takes tenths of a second.
         """
-        reach = law.reach(shares, delta * _SPARED)
-        exact = method == "exact" or (method == "auto" and work(shares, reach) <= _QUICK)
-        if exact:
-            reached = self._delta(exact_sum(law, shares, delta))
-        else:
-            ideal, apart = self._ideal(law, shares, delta), self._moved * shares * law.distance
-
-            def reached(epsilon: float) -> float:
-                return float(ideal(epsilon)) + (1.0 + math.exp(epsilon)) * apart
-
+        reached, exact = self._reached(law, shares, delta, method)
         epsilon = 0.0 if reached(0.0) <= delta else least_epsilon(reached, delta, 0.0, math.inf, close=_CLOSE)
         words = "convolution of the integers" if exact else "ideal law and total variation"
         return Central(epsilon, delta, exact, words)
+
+    def accounted(self, law: ShareLaw, shares: int, delta: float, cost: float) -> tuple[Curve, float]:
+        """Return the curve of delta of the integers, or of the ideal law and the total variation."""
+        reached, _ = self._reached(law, shares, delta * _SPARED, "auto")
+        least, farthest = reached(_STEEPEST), 1.0
+        while farthest < _STEEPEST and reached(farthest) > least + delta * _SPARED:
+            farthest *= 2.0
+        low = farthest / 2.0  # delta hardly falls beyond: where, to a 64th
+        for _ in range(6):
+            middle = (low + farthest) / 2.0
+            low, farthest = (low, middle) if reached(middle) <= least + delta * _SPARED else (middle, farthest)
+        return Curve(reached, farthest), 0.0
+
+    def _reached(
+        self, law: ShareLaw, shares: int, delta: float, method: str
+    ) -> tuple[Callable[[float], float], bool]:
+        """Return delta as a function of epsilon, and whether it is by a convolution of the integers."""
+        exact = method == "exact" or (
+            method == "auto" and work(shares, law.reach(shares, delta * _SPARED)) <= _QUICK
+        )
+        if exact:
+            return self._delta(exact_sum(law, shares, delta)), True
+        ideal, apart = self._ideal(law, shares, delta), self._moved * shares * law.distance
+
+        def reached(epsilon: float) -> float:
+            return float(ideal(epsilon)) + (1.0 + math.exp(epsilon)) * apart
+
+        return reached, False
 
 
 @dataclass(frozen=True)

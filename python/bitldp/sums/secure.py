@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bitldp.accounting.loss_table import Curve, Normal
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource, keys
 from bitldp.codecs import Categories
@@ -97,6 +98,23 @@ class SumGuarantee:
         least = of.least_survivors if survivors is None else survivors
         honest = checks.integer("survivors", least, of.colluding + 1, of.clients) - of.colluding
         return of.kind.central(of.law, honest, of.delta, checks.choice("method", method, _METHODS))
+
+    def accounted(self, cost: float = 3.0) -> tuple[Curve | Normal, float]:
+        """Return what `bitldp.accounting.account` composes over rounds, with the least number of survivors.
+
+        Parameters
+        ----------
+        cost : float
+            How many times of delta a total variation costs, about.
+
+        Returns
+        -------
+        law : Curve or Normal
+        lost : float
+            Total variation between it and the total's law.
+        """
+        of = self._of
+        return of.kind.accounted(of.law, of.least_survivors - of.colluding, of.delta, cost)
 
     @property
     def local(self) -> Central:

@@ -8,14 +8,15 @@ from dataclasses import KW_ONLY, dataclass, replace
 from decimal import ROUND_FLOOR, Context, Decimal
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Grid, Rotation, Shift
+from bitldp.accounting.loss_table import Normal
 from bitldp.base import checks
-from bitldp.channels.normal import continuous_sigma, delta_of, epsilon_of, largest_mu
+from bitldp.channels.normal import NormalBound, continuous_sigma, largest_mu
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.intervals import Deviation
 from bitldp.privacy import ONE
@@ -235,6 +236,11 @@ class Vector(SumKind):
         near = self.gdp(law, shares, delta)
         return Central(near.epsilon(delta), delta, False, "normal laws, by the slope of the integers")
 
+    def accounted(self, law: ShareLaw, shares: int, delta: float, cost: float) -> tuple[Normal, float]:
+        """Return what rounds compose of: normal laws, and what they lose of a round's law."""
+        bound = self._bound(law, shares, _tail(delta, cost, self.coordinates))
+        return Normal(bound.mu), bound.lost
+
     def gdp(self, law: ShareLaw, shares: int, delta: float) -> NormalBound:
         """Return the normal laws that tell two records no worse, but for a delta of their own.
 
@@ -247,17 +253,19 @@ class Vector(SumKind):
         delta : float
             What the tails are compared with.
         """
-        cost, tail, best = 3.0, 1.0, NormalBound(math.inf, 1.0)  # what is lost costs 1 + e^epsilon times
-        for _ in range(2):
-            before, tail = tail, _tail(delta, cost, self.coordinates)
-            if tail == before:
-                break
-            slope = slope_of_sum(law, shares, tail)
-            mu = slope.per_step * _diameter(self._steps, self.coordinates) * _UP
-            each = NormalBound(mu, min(1.0, slope.lost * self.coordinates * _UP))
-            best = min(best, each, key=lambda bound: bound.epsilon(delta))
-            cost = 1.0 + math.exp(min(best.epsilon(delta), 100.0))
+        first = _tail(delta, 3.0, self.coordinates)  # what is lost costs 1 + e^epsilon times, at least 2
+        best = self._bound(law, shares, first)
+        reached = best.epsilon(delta)
+        tail = _tail(delta, 1.0 + math.exp(min(reached, 100.0)), self.coordinates)
+        if tail != first:
+            other = self._bound(law, shares, tail)
+            best = other if other.epsilon(delta) < reached else best
         return best
+
+    def _bound(self, law: ShareLaw, shares: int, tail: float) -> NormalBound:
+        slope = slope_of_sum(law, shares, tail)
+        mu = slope.per_step * _diameter(self._steps, self.coordinates) * _UP
+        return NormalBound(mu, min(1.0, slope.lost * self.coordinates * _UP))
 
     def gaussian(self, epsilon: float, delta: float) -> float:
         """Return the standard deviation of the central Gaussian mechanism's noise, in steps."""
@@ -306,52 +314,6 @@ class Vector(SumKind):
             steps=float(terms["steps"]),
             public_seed=int(terms["public_seed"]),
         )
-
-
-class NormalBound(NamedTuple):
-    """Normal laws that two records are told apart no better than, but for a part of delta.
-
-    Attributes
-    ----------
-    mu : float
-        How far normal laws of variance 1 are apart.
-    lost : float
-        Total variation between the reports' law and the one that this holds of, for one record.
-    """
-
-    mu: float
-    lost: float
-
-    def delta(self, epsilon: float) -> float:
-        """Return delta, rounded up: that of the normal laws, and (1 + e^epsilon) lost."""
-        if epsilon > 700.0:
-            return 1.0
-        return min(1.0, (delta_of(self.mu, epsilon) + (1.0 + math.exp(epsilon)) * self.lost) * _UP)
-
-    def epsilon(self, delta: float) -> float:
-        """Return the least epsilon at a delta, rounded up; infinite where none is found.
-
-        Of delta, what is lost rises with epsilon. So first an epsilon is looked for that is large enough for
-        the normal laws with what it leaves.
-        """
-        if not (math.isfinite(self.mu) and 2.0 * self.lost < delta):
-            return math.inf
-        low, high = 0.0, epsilon_of(self.mu, delta)
-        for _ in range(_HALVINGS):
-            if self.delta(high) <= delta:
-                break
-            left = delta - (1.0 + math.exp(min(high, 700.0))) * self.lost * _UP**2
-            if not left > 0.0:
-                return math.inf
-            low, high = high, max(epsilon_of(self.mu, left), high * (1.0 + 1e-9))
-        else:
-            return math.inf
-        if self.delta(low) <= delta:
-            return low
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2.0
-            low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
-        return high * _UP
 
 
 @lru_cache(maxsize=16)
