@@ -41,7 +41,7 @@ _SPARE = 48  # steps: the same for small variances
 _STEEPEST = 200.0
 _HALVINGS = 60
 _FITS = 12  # of the noise: each is nearer by a factor of ten and more
-_FITTED = 1e-5  # relative, of an epsilon
+_FITTED = 1e-4  # relative, of an epsilon
 _THINNEST = 0.5  # largest variance of a thinned sign: with more, even and odd sums would differ
 _NEAR = 1.0 + 2.0**-24  # relative: what the norm of a vector of 2^24 doubles that was scaled may be off
 _SLACK = 2.0**-28  # steps that a coordinate may be off by the rounding of scale and dither, generously
@@ -222,7 +222,7 @@ class Vector(SumKind):
                 return law
             needed = plan.allowed(bound.lost)
             if math.isfinite(bound.mu) and needed > 0.0:
-                deviation *= bound.mu / needed * (1.0 + _FITTED / 8.0)
+                deviation *= bound.mu / needed * (1.0 + _FITTED / 4.0)
             else:
                 deviation *= 1.5
         if reached <= epsilon:
