@@ -37,17 +37,15 @@ def delta_of_moves(law: SumLaw, steps: int) -> Callable[[float], float]:
     Notes
     -----
     Of the true P = L + E, with E >= 0 and the sum of E what is missing, delta for a move by t is at most the
-    sum of (L(y) - e^eps L(y - t))_+ and what is missing. L is put between two functions of |y| that fall from
-    the middle outward, U above it and V below. As |y - t| is at most the larger of |y - 1| and |y - S| for
-    every t from 1 to S, each term is at most (U(y) - e^eps min(V(y - 1), V(y - S)))_+: so one sum bounds all
-    moves. For a law that falls itself, it is the delta of the move by S but for rounding.
+    sum of (L(y) - e^eps L(y - t))_+ and what is missing. Let V(y) be the least L(z) with abs(z) <= abs(y): it
+    is at most L, and falls from the middle outward. As abs(y - t) is at most the larger of abs(y - 1) and
+    abs(y - S) for every t from 1 to S, each term is at most (L(y) - e^eps min(V(y - 1), V(y - S)))_+: so one
+    sum bounds all moves. For a law that falls itself, it is the delta of the move by S.
     """
     half = len(law.lower) // 2
-    folded = np.maximum(law.lower[half:], law.lower[half::-1])
-    upper = np.maximum.accumulate(folded[::-1])[::-1]
-    lower = np.minimum.accumulate(np.minimum(law.lower[half:], law.lower[half::-1]))
-    above = np.concatenate([upper[:0:-1], upper]) * (1.0 + law.slack)
-    padded = np.concatenate([lower * (1.0 - law.slack), np.zeros(steps + 1)])
+    above = law.lower * (1.0 + law.slack)
+    least = np.minimum.accumulate(np.minimum(law.lower[half:], law.lower[half::-1]))
+    padded = np.concatenate([least * (1.0 - law.slack), [0.0]])
     places = np.arange(-half, half + 1)
     farther = np.maximum(np.abs(places - 1), np.abs(places - steps))
     below = padded[np.minimum(farther, half + 1)]

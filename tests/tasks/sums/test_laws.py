@@ -145,13 +145,23 @@ def test_delta_of_two_sums_by_enumeration(law: ShareLaw) -> None:
 
 
 def test_delta_bounds_every_move_of_a_law_without_order() -> None:
-    # two modes, and neither log-concave nor falling from the middle
-    chances = np.array([0.05, 0.3, 0.02, 0.26, 0.02, 0.3, 0.05])
-    found = delta_of_moves(SumLaw(chances, 0.0, 0.0, True), 3)
-    padded = np.concatenate([np.zeros(6), chances, np.zeros(6)])
+    # A law of three modes, of which a move by 1 tells more than one by 2.
+    chances = np.array([11.0, 1.0, 7.0, 1.0, 11.0]) / 31.0
+    found = delta_of_moves(SumLaw(chances, 0.0, 0.0, True), 2)
+    padded = np.concatenate([np.zeros(4), chances, np.zeros(4)])
     for epsilon in (0.0, 0.5, 1.5):
-        moves = (np.maximum(padded - math.exp(epsilon) * np.roll(padded, t), 0.0).sum() for t in (1, 2, 3))
-        assert found(epsilon) >= max(moves)
+        one, two = (np.maximum(padded - math.exp(epsilon) * np.roll(padded, t), 0.0).sum() for t in (1, 2))
+        assert one > two
+        assert found(epsilon) >= one
+
+
+def test_certificate_counts_the_total_variation() -> None:
+    law = polya(1.0, 10)
+    before = Count().central(law, 10, DELTA, "certificate").epsilon
+    law.distance = 0.1 * DELTA / 10
+    assert Count().central(law, 10, DELTA, "certificate").epsilon > before
+    law.distance = DELTA / 10
+    assert Count().central(law, 10, DELTA, "certificate").epsilon == math.inf
 
 
 @pytest.mark.parametrize("kind", [Count(), Histogram(3), Number((0, 1), 9)], ids=lambda each: each.name)

@@ -131,6 +131,16 @@ def test_noise_is_a_third_of_the_gaussian() -> None:
     assert number.stderr() == pytest.approx(number.overhead * 1023 * continuous_sigma(1.0, 1e-6), rel=1e-9)
 
 
+@pytest.mark.slow
+def test_a_thousand_steps_of_a_million_clients() -> None:
+    secure = SecureSum(Number((0.0, 1.0), 1023), epsilon=1.0, clients=10**6)
+    exact = secure.guarantee.central(method="exact")
+    assert exact.exact
+    assert 0.99999 < exact.epsilon <= secure.evidence.certificate.epsilon <= 1.0
+    assert 10**6 * secure.law.distance < 1e-9
+    assert secure.overhead <= 0.34
+
+
 def test_epsilon_of_every_number_of_survivors() -> None:
     # parts of the floor, and the central epsilon of a count; by a transform in doubles, once
     expected = {
