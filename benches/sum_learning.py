@@ -54,14 +54,19 @@ def main() -> int:
                 score, spent, seconds = accuracy(clients, epsilon, seed, given.data, given.threads)
                 assert spent <= epsilon
                 scores[clients, epsilon].append(score)
-                print(f"{clients:6,} clients, epsilon {epsilon:g}, seed {seed}: {score:.4f}, {seconds:.0f} s", flush=True)
+                print(
+                    f"{clients:6,} clients, epsilon {epsilon:g}, seed {seed}: {score:.4f}, {seconds:.0f} s",
+                    flush=True,
+                )
     below = False
     rows = []
     for (clients, epsilon), found in scores.items():
         mean, goal = statistics.fmean(found), GOALS[clients][epsilon]
         spread = statistics.stdev(found) if len(found) > 1 else float("nan")
         below |= given.data == "mnist" and mean < goal
-        print(f"{clients:6,} clients, epsilon {epsilon:g}: {mean:.4f} ± {spread:.4f} (goal {goal}), {len(found)} seeds")
+        print(
+            f"{clients:6,} clients, epsilon {epsilon:g}: {mean:.4f} ± {spread:.4f} (goal {goal}), {len(found)} seeds"
+        )
         rows.append([clients, epsilon, round(mean, 4), round(spread, 4), len(found), goal])
     if given.record:
         keep("sum_learning.jsonl", {"cpu": cpu_name(), "data": given.data, "rows": rows})

@@ -281,7 +281,9 @@ class Lattice(SumKind):
         low = farthest / 2.0  # delta hardly falls beyond: where, to a 64th
         for _ in range(6):
             middle = (low + farthest) / 2.0
-            low, farthest = (low, middle) if reached(middle) <= least + delta * _SPARED else (middle, farthest)
+            low, farthest = (
+                (low, middle) if reached(middle) <= least + delta * _SPARED else (middle, farthest)
+            )
         return Curve(reached, farthest), 0.0
 
     def _reached(

@@ -160,9 +160,7 @@ class Vector(SumKind):
         """Most variance that dither adds to a record's coordinate, on average over all of them, in steps."""
         return _dither(self._steps, self.coordinates)
 
-    def encode(
-        self, x: ArrayLike, sources: list[Source], threads: int | None
-    ) -> tuple[NDArray[Any], bool]:
+    def encode(self, x: ArrayLike, sources: list[Source], threads: int | None) -> tuple[NDArray[Any], bool]:
         """Return vectors in whole steps, scaled, rotated and dithered."""
         return self._released(x, (ONE,), sources[0], threads)
 
@@ -205,13 +203,17 @@ class Vector(SumKind):
                 break
         steps = plan.steps(plan.deviation(min(losses, key=losses.__getitem__)))
         if not steps > 0.0:
-            raise ValueError(f"epsilon: {epsilon:.4g} needs more than {_MOST_BITS} bits for {clients} clients")
+            raise ValueError(
+                f"epsilon: {epsilon:.4g} needs more than {_MOST_BITS} bits for {clients} clients"
+            )
         return replace(self, steps=float(_FIVE.create_decimal_from_float(steps)))
 
     def fit(self, epsilon: float, delta: float, honest: int, noise: str) -> ShareLaw:
         """Return Skellam shares, or thinned signs, of about the least variance that keeps a budget."""
         if noise == "polya":
-            raise ValueError("noise: Pólya shares are for counts; 'skellam' and 'signs' are allowed for vectors")
+            raise ValueError(
+                "noise: Pólya shares are for counts; 'skellam' and 'signs' are allowed for vectors"
+            )
         plan = _Plan(self.coordinates, epsilon, delta, honest, honest)
         deviation, diameter = plan.guess(self._steps), _diameter(self._steps, self.coordinates)
         for _ in range(_FITS):
@@ -464,5 +466,3 @@ class _Plan:
         least = 2.0 * self.steps(deviation) / self.mu
         dither = self.honest * _dither(self.steps(deviation), self.coordinates)
         return (deviation * deviation + dither) / (least * least)
-
-

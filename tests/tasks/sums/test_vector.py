@@ -209,7 +209,8 @@ def test_terms_describe_the_sum_and_shares_are_those_of_the_seed() -> None:
     assert (many == secure.share(x, rng=1, threads=2)).all()
     assert int(many.max()) < secure.modulus
     keyed = [
-        secure.share_keyed(x[order], key=bytes(range(32)), ids=np.arange(5)[order]) for order in ([0, 1, 2, 3, 4], [3])
+        secure.share_keyed(x[order], key=bytes(range(32)), ids=np.arange(5)[order])
+        for order in ([0, 1, 2, 3, 4], [3])
     ]
     assert (keyed[0][3] == keyed[1][0]).all()
     other = SecureSum(Vector(40, 3.0, public_seed=8), epsilon=2.0, clients=25)

@@ -111,7 +111,9 @@ class SumSettings(Settings):
         )
 
 
-def moments(x: NDArray[np.floating], y: NDArray[np.int64], classes: int, weight: float) -> NDArray[np.float32]:
+def moments(
+    x: NDArray[np.floating], y: NDArray[np.int64], classes: int, weight: float
+) -> NDArray[np.float32]:
     """Return what clients add: x e_y and, times a weight, x x^T, whose norms are those of x and its square.
 
     Parameters
