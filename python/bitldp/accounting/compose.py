@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from typing import Any, Literal
@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp.accounting import losses
 from bitldp.accounting.divergence import ORDERS, check_orders, renyi
 from bitldp.accounting.laws import Tables, parts
+from bitldp.accounting.loss_table import Curve, Normal
 from bitldp.base import checks
 from bitldp.base.errors import require
-from bitldp.channels.normal import delta_of, epsilon_of
+from bitldp.channels.normal import NormalBound, beside, delta_of
 from bitldp.privacy import Guarantee, added, composed
 
 __all__ = ["Account", "Method", "account", "concentration", "from_renyi"]
@@ -29,12 +30,13 @@ _UP = 1.0 + 2.0**-40  # more than the rounding of the conversions
 _CONCENTRATED = 1e9  # the largest rho that is looked at
 _HALVINGS = 100  # of the search for a concentration: more mean that there is none
 _MIDDLE = 24  # of the orders: that of 2
+_COSTS = (3.0, 500.0, 1e6, 1e10)  # 1 + e^epsilon of sums
 _ROUNDING = 1e-12  # delta that is set aside for the rounding of convolutions
 
 
 @dataclass(frozen=True)
 class Account:
-    """Cost of releases together: they are (epsilon, delta)-differentially private, locally.
+    """Cost of releases together: they are (epsilon, delta)-differentially private, locally unless `central`.
 
     Attributes
     ----------
@@ -48,6 +50,8 @@ class Account:
         The Rényi order that gave the bound; None where none did.
     releases : tuple of (str, int)
         Name and number of the releases.
+    central : bool
+        True for totals of secure sums: it holds against whoever sees nothing but them.
     """
 
     epsilon: float
@@ -55,13 +59,14 @@ class Account:
     method: Method
     order: float | None
     releases: tuple[tuple[str, int], ...]
+    central: bool = False
 
     def __str__(self) -> str:
         """Return one line: epsilon, delta and method."""
         total = sum(count for _, count in self.releases)
         order = "" if self.order is None else f", order {self.order:.4g}"
         return (
-            f"{total} releases: local epsilon {self.epsilon:.6g} at delta {self.delta:.3g} "
+            f"{total} releases: {'central' if self.central else 'local'} epsilon {self.epsilon:.6g} at delta {self.delta:.3g} "
             f"({self.method}{order})"
         )
 
@@ -80,7 +85,8 @@ def account(
     ----------
     releases : iterable of (release, int)
         Mechanisms, channels or guarantees, each with the number of its releases (rounds, parts or clients
-        that hold the same record), 1 or more. Each may be chosen after seeing the reports before.
+        that hold the same record), 1 or more. Each may be chosen after seeing the reports before. Or secure
+        sums (`bitldp.sums.SecureSum`) alone, each with its rounds: their epsilon is central.
     delta : float, optional
         Delta, in [0, 1) for "basic", else in (0, 1).
     epsilon : float, optional
@@ -99,20 +105,23 @@ def account(
     Raises
     ------
     ValueError
-        For delta outside its range, neither or both of delta and epsilon, no releases, a count below 1, or a
+        For sums beside local releases, which add up to nothing, or "renyi" for sums; for delta outside its
+        range, neither or both of delta and epsilon, no releases, a count below 1, or a
         delta that basic composition of the releases' own deltas exceeds. "pld" takes no delta below 2e-12,
         but of Gaussian noise alone: the rounding of its convolutions would show.
     TypeError
         For an argument of another kind.
     MissingExtraError
-        Without the extra ``design``, for "renyi" and "pld".
+        Without the extra ``design``, for "renyi" and "pld" (but of normal laws alone).
 
     Notes
     -----
     Local differential privacy: neighbouring inputs are any two series of records that one person may have.
     Claimed epsilons play no part; the laws are those of the integers that the samplers use. Releases that are
     told apart no better than normal laws (`BallGaussian`, `Skellam`: their `gdp_mu`) compose exactly in "pld"
-    (Dong, Roth and Su, "Gaussian differential privacy", JRSS B 2022). "renyi" converts
+    (Dong, Roth and Su, "Gaussian differential privacy", JRSS B 2022), and so do secure sums of vectors. Other
+    sums are composed by the curve of their delta, with the least number of survivors that they allow, and
+    neighbouring data sets differ in the records of one person, replaced. "renyi" converts
     by Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020,
     Proposition 12, as ``dp_accounting.rdp`` has it.
 
@@ -132,6 +141,9 @@ def account(
     if (delta is None) == (epsilon is None):
         raise ValueError("delta: exactly one of delta and epsilon must be given")
     names = tuple((type(release).__name__, count) for release, count in listed)
+    central = _is_central(listed)
+    if central and method == "renyi":
+        raise ValueError("method: secure sums are accounted by 'pld' and 'basic'")
     alphas = np.atleast_1d(check_orders(orders))
     whole, own = _basic(listed)
     if delta is not None:
@@ -139,9 +151,26 @@ def account(
         if not (0.0 <= given < 1.0 and (given > 0.0 or method == "basic")):
             least = "at least" if method == "basic" else "above"
             raise ValueError(f"delta: must be {least} 0 and below 1, got {given}")
-        return _epsilon_at(listed, given, method, alphas, (whole, own), names)
-    target = checks.budget("epsilon", epsilon)
-    return _delta_at(listed, target, method, alphas, (whole, own), names)
+        found = _epsilon_at(listed, given, method, alphas, (whole, own), names)
+    else:
+        target = checks.budget("epsilon", epsilon)
+        found = _delta_at(listed, target, method, alphas, (whole, own), names)
+    return replace(found, central=central)
+
+
+def _accounted(release: Any) -> Callable[[float], tuple[Curve | Normal, float]] | None:
+    """Return what says the law of a secure sum; None of another release."""
+    return getattr(getattr(release, "guarantee", None), "accounted", None)
+
+
+def _is_central(listed: list[tuple[Any, int]]) -> bool:
+    """Return whether all releases are secure sums; refuse some."""
+    sums = sum(_accounted(release) is not None for release, _ in listed)
+    if 0 < sums < len(listed):
+        raise ValueError(
+            "releases: the epsilon of a secure sum is central, that of the others local; account for them apart"
+        )
+    return sums > 0
 
 
 def _listed(releases: Any) -> list[tuple[Any, int]]:
@@ -152,7 +181,8 @@ def _listed(releases: Any) -> list[tuple[Any, int]]:
         if not isinstance(each, (tuple, list)) or len(each) != 2:
             raise TypeError("releases: must be pairs (release, count)")
         listed.append((each[0], checks.integer("count", each[1], 1)))
-        parts(each[0])  # refuses what is no release
+        if _accounted(each[0]) is None:
+            parts(each[0])  # refuses what is no release
     if not listed:
         raise ValueError("releases: at least one is needed")
     return listed
@@ -167,6 +197,9 @@ def _basic(listed: list[tuple[Any, int]]) -> tuple[float, float]:
             result = parts(release)
             each = added(*(composed(max(t.epsilon for t in part.tables), part.times) for part in result))
             guarantee = Guarantee.judge(each, (each, each, each))
+        elif _accounted(release) is not None:
+            one = guarantee.central()
+            guarantee = Guarantee(one.epsilon, one.epsilon, one.epsilon, one.epsilon, one.delta)
         epsilons.append(composed(guarantee.record, count))
         deltas.append(Fraction(guarantee.delta) * count)
     exact = sum(deltas, Fraction(0))
@@ -193,14 +226,7 @@ def _epsilon_at(
         result = float(converted) * _UP  # as from_renyi
         order = float(best) if result < whole else None
     else:
-        symbols = _merged(listed)
-        mu = losses.normal(symbols)
-        if mu is not None:
-            result = epsilon_of(mu, delta)
-        elif not delta > 2.0 * _ROUNDING:
-            raise ValueError(f"delta: must be above {2.0 * _ROUNDING} for 'pld', got {delta}")
-        else:
-            result = float(losses.composed(symbols).get_epsilon_for_delta(delta - _ROUNDING)) * _UP
+        result = min(_composed(listed, delta, cost) for cost in _costs(listed))
     return Account(min(result, whole), delta, method, order, names)
 
 
@@ -221,12 +247,7 @@ def _delta_at(
         result = float(converted) * _UP
         order = float(best) if result < whole else None
     else:
-        symbols = _merged(listed)
-        mu = losses.normal(symbols)
-        if mu is None:
-            result = float(losses.composed(symbols).get_delta_for_epsilon(epsilon)) + _ROUNDING
-        else:
-            result = delta_of(mu, epsilon)
+        result = min(_left(listed, epsilon, cost) for cost in _costs(listed))
     return Account(epsilon, min(result, whole), method, order, names)
 
 
@@ -293,5 +314,51 @@ def _curve(listed: list[tuple[Any, int]], alphas: NDArray[np.float64]) -> NDArra
     return np.asarray(curve * _UP)
 
 
-def _merged(listed: list[tuple[Any, int]]) -> list[tuple[Tables, int]]:
-    return losses.merged([(part, part.times * count) for release, count in listed for part in parts(release)])
+def _costs(listed: list[tuple[Any, int]]) -> tuple[float, ...]:
+    """Return what a total variation may cost of delta: 1 + e^epsilon times the rounds, which is not known."""
+    if not any(_accounted(release) is not None for release, _ in listed):
+        return (1.0,)
+    rounds = sum(count for _, count in listed)
+    if not any(_merged([each], 1.0)[1] > 0.0 for each in listed):
+        return (float(rounds),)
+    return tuple(rounds * cost for cost in _COSTS)
+
+
+def _composed(listed: list[tuple[Any, int]], delta: float, cost: float) -> float:
+    """Return the epsilon of all releases at a delta."""
+    symbols, lost = _merged(listed, cost)
+    mu = losses.normal(symbols)
+    if mu is not None:
+        return NormalBound(mu, lost).epsilon(delta)
+    if not delta > 2.0 * _ROUNDING:
+        raise ValueError(f"delta: must be above {2.0 * _ROUNDING} for 'pld', got {delta}")
+    law = losses.composed(symbols)
+
+    def reached(left: float) -> float:
+        return float(law.get_epsilon_for_delta(left - _ROUNDING)) * _UP if left > _ROUNDING else math.inf
+
+    return beside(reached, delta, lost)
+
+
+def _left(listed: list[tuple[Any, int]], epsilon: float, cost: float) -> float:
+    """Return the delta of all releases at an epsilon."""
+    symbols, lost = _merged(listed, cost)
+    mu = losses.normal(symbols)
+    if mu is not None:
+        return NormalBound(mu, lost).delta(epsilon) if lost > 0.0 else delta_of(mu, epsilon)
+    aside = (1.0 + math.exp(min(epsilon, 700.0))) * lost
+    return float(losses.composed(symbols).get_delta_for_epsilon(epsilon)) + _ROUNDING + aside
+
+
+def _merged(listed: list[tuple[Any, int]], cost: float) -> tuple[list[tuple[Tables, int]], float]:
+    """Return the symbols of all releases, and the total variation that sums lose beside theirs."""
+    symbols, lost = [], []
+    for release, count in listed:
+        accounted = _accounted(release)
+        if accounted is None:
+            symbols += [(part, part.times * count) for part in parts(release)]
+        else:
+            law, aside = accounted(cost)
+            symbols.append((Tables((law,), 1), count))
+            lost.append(count * aside)
+    return losses.merged(symbols), math.fsum(lost) * _UP

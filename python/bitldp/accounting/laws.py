@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bitldp._core import Bits, Cap, Cube, Design, Matrix, Mixture, Select, Shift, Subset, Unary, Window
-from bitldp.accounting.loss_table import LossTable, Normal, of_weights, promised, two_rows
+from bitldp.accounting.loss_table import Curve, LossTable, Normal, of_weights, promised, two_rows
 from bitldp.channels.caps import least_common
 from bitldp.channels.noise import is_log_concave
 from bitldp.privacy import ONE, Guarantee
@@ -27,13 +27,13 @@ class Tables(NamedTuple):
 
     Attributes
     ----------
-    tables : tuple of LossTable or Normal
+    tables : tuple of LossTable, Normal or Curve
         The law; several where a public choice, such as the region, says which of them applies.
     times : int
         How many independent symbols.
     """
 
-    tables: tuple[LossTable | Normal, ...]
+    tables: tuple[LossTable | Normal | Curve, ...]
     times: int
 
 

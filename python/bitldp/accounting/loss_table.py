@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -15,11 +15,12 @@ from bitldp._core import log_ratio
 from bitldp.channels.normal import delta_of
 from bitldp.privacy import ONE
 
-__all__ = ["LossTable", "Normal", "of_rows", "of_weights", "promised", "two_rows"]
+__all__ = ["Curve", "LossTable", "Normal", "of_rows", "of_weights", "promised", "two_rows"]
 
 _BLOCK = 1 << 21  # entries of the pairs of rows that are looked at together
 _WIDTH = 9.0  # standard deviations of a normal loss that are looked at: 1e-19 are beyond
 _PARTS = 1 << 11  # points that are looked at within them
+_FEWER = 33  # the same, of a curve each of whose points takes a while
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +101,38 @@ class Normal:
         """Return losses from the least to the largest that are looked at: normal, of deviation mu."""
         middle, reach = self.mu * self.mu / 2.0, _WIDTH * self.mu
         return np.abs(np.linspace(middle - reach, middle + reach, _PARTS))
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Law that is known by its delta at every epsilon, for any two inputs in either order.
+
+    Attributes
+    ----------
+    delta : callable
+        From an epsilon of zero or more to delta, rounded up.
+    farthest : float
+        Epsilon beyond which delta hardly falls.
+    """
+
+    delta: Callable[[float], float]
+    farthest: float
+    crosses: ClassVar[bool] = True
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon at delta 0: there is none."""
+        return math.inf
+
+    def profile(self, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the hockey-stick divergence; at -epsilon it is 1 - e^-epsilon (1 - delta(epsilon))."""
+        sizes = np.abs(epsilons)
+        deltas = np.array([self.delta(size) for size in sizes.tolist()])
+        return np.where(epsilons < 0.0, 1.0 - np.exp(-sizes) * (1.0 - deltas), deltas)
+
+    def losses(self) -> NDArray[np.float64]:
+        """Return losses that are looked at."""
+        return np.linspace(0.0, self.farthest, _FEWER)[1:]
 
 
 def of_weights(weights: Sequence[Sequence[int]], epsilon: float) -> LossTable:

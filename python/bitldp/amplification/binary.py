@@ -88,7 +88,7 @@ class Binary:
 
 def _delta_of_bits(case: _Others, epsilon: float) -> float:
     """Return an upper bound of delta for some users of known records and the one user."""
-    factor = math.exp(epsilon)
+    factor = math.exp(min(epsilon, 700.0))
     x = case.one - factor * case.other
     y = factor * (1.0 - case.other) - (1.0 - case.one)
     if x <= 0.0:

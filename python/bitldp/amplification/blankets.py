@@ -179,7 +179,7 @@ def _worst(inputs: Iterable[Pair], epsilon: float) -> tuple[list[_Gains], float]
     its sums. It is enough to compare where the larger one, which is linear between its values, has a value.
     Where the difference is d at most, E[(Z_1 + ... + Z_n)_+]/n differs by d at most.
     """
-    factor, left = math.exp(epsilon), []
+    factor, left = math.exp(min(epsilon, 700.0)), []
     for least, one, other in inputs:
         said = least > 0.0
         gains = one[said] * (1.0 + _GAIN) - factor * (1.0 - _GAIN) * other[said]

@@ -82,7 +82,7 @@ class Datasets:
 
 def _delta_of_laws(laws: NDArray[np.float64], epsilon: float) -> float:
     """Return the largest hockey-stick divergence of any ordered pair of laws."""
-    factor = math.exp(epsilon)
+    factor = math.exp(min(epsilon, 700.0))
     return max(float(np.maximum(one - factor * laws, 0.0).sum(axis=1).max()) for one in laws)
 
 

@@ -88,7 +88,7 @@ def noised(noise: NDArray[np.float64], steps: int, n: int, epsilon: float) -> fl
     weights = np.exp(np.minimum(total.logs(), 700.0))
     upper = (np.maximum(total.chances, 0.0) + total.error) * weights
     lower = np.maximum(total.chances - total.error, 0.0) * weights
-    gains = upper[:-steps] - math.exp(epsilon) * lower[steps:]
+    gains = upper[:-steps] - math.exp(min(epsilon, _STEEPEST)) * lower[steps:]
     # The true gain rises with the sum from below zero; a bound of it that is not above settles all before.
     settled = np.flatnonzero(gains <= 0.0)
     if not len(settled):
@@ -240,7 +240,7 @@ def _summed(noise: Clamped, others: int, epsilon: float, turned: bool) -> float:
     if turned:  # small sums speak for the lowest input
         lowest, highest = highest[::-1], lowest[::-1]
         free, first = free[::-1], -(first + len(free) - 1)
-    factor = math.exp(epsilon)
+    factor = math.exp(min(epsilon, _STEEPEST))
     if others == 0:
         return float(np.maximum(highest - factor * lowest, 0.0).sum()) * UP
     places = first + np.arange(len(free))

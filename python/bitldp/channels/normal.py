@@ -8,15 +8,25 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitldp.privacy import ONE
 
-__all__ = ["continuous_sigma", "delta_of", "epsilon_of", "largest_mu", "slope_of_noise", "slope_of_rows"]
+__all__ = [
+    "NormalBound",
+    "beside",
+    "continuous_sigma",
+    "delta_of",
+    "epsilon_of",
+    "largest_mu",
+    "slope_of_noise",
+    "slope_of_rows",
+]
 
 _NORMAL = NormalDist()
 _HALVINGS = 100
@@ -82,6 +92,67 @@ def epsilon_of(mu: float, delta: float) -> float:
         middle = (low + high) / 2.0
         low, high = (middle, high) if delta_of(mu, middle) > delta else (low, middle)
     return high * _UP
+
+
+def beside(epsilon_at: Callable[[float], float], delta: float, lost: float) -> float:
+    """Return an epsilon at a delta of which (1 + epsilon's exponential) lost is spent beside a law.
+
+    Parameters
+    ----------
+    epsilon_at : callable
+        From a delta to the law's epsilon there.
+    delta : float
+        Above 0.
+    lost : float
+        Total variation between the law and what is released, for one input.
+
+    Returns
+    -------
+    float
+        Infinite where there is none.
+
+    Notes
+    -----
+    With P and Q the law's chances of an event under two inputs, what is released has P + lost at most, and
+    Q - lost at least: so delta is that of the law and (1 + e^epsilon) lost.
+    """
+    if not lost > 0.0:
+        return epsilon_at(delta)
+    epsilon = 0.0
+    for _ in range(_HALVINGS):
+        left = delta - (1.0 + math.exp(epsilon)) * lost * _UP if epsilon < 700.0 else 0.0
+        if not left > 0.0:
+            return math.inf
+        reached = epsilon_at(left)
+        if reached <= epsilon:
+            return epsilon
+        epsilon = reached * (1.0 + 1e-9)
+    return math.inf
+
+
+class NormalBound(NamedTuple):
+    """Normal laws that two records are told apart no better than, but for a part of delta.
+
+    Attributes
+    ----------
+    mu : float
+        How far normal laws of variance 1 are apart.
+    lost : float
+        Total variation between the reports' law and the one that this holds of, for one record.
+    """
+
+    mu: float
+    lost: float
+
+    def delta(self, epsilon: float) -> float:
+        """Return delta, rounded up: that of the normal laws, and (1 + e^epsilon) lost."""
+        if epsilon > 700.0:
+            return 1.0
+        return min(1.0, (delta_of(self.mu, epsilon) + (1.0 + math.exp(epsilon)) * self.lost) * _UP)
+
+    def epsilon(self, delta: float) -> float:
+        """Return about the least epsilon at a delta, rounded up; infinite where none is found."""
+        return beside(lambda left: epsilon_of(self.mu, left), delta, self.lost)
 
 
 def slope_of_noise(weights: Sequence[int]) -> float:

@@ -9,5 +9,16 @@ from __future__ import annotations
 
 from bitldp.sums.kinds import Central, Count, Histogram, Number, SumKind
 from bitldp.sums.secure import SecureSum, SumEvidence, SumGuarantee
+from bitldp.sums.vector import Vector
 
-__all__ = ["Central", "Count", "Histogram", "Number", "SecureSum", "SumEvidence", "SumGuarantee", "SumKind"]
+__all__ = [
+    "Central",
+    "Count",
+    "Histogram",
+    "Number",
+    "SecureSum",
+    "SumEvidence",
+    "SumGuarantee",
+    "SumKind",
+    "Vector",
+]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from bitldp.sums.laws import ShareLaw, ShareTable
 
-__all__ = ["SumLaw", "exact_sum", "work"]
+__all__ = ["SumLaw", "exact_sum", "lower_chances", "work"]
 
 _EXACT = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 _GUARD = 6  # digits beyond those that the dropped parts need
@@ -60,6 +60,16 @@ def _digits(shares: int, reach: int, delta: float) -> int:
     return math.ceil(math.log10(2.0 * shares * (2 * reach + 2) / delta)) + _GUARD
 
 
+def lower_chances(law: ShareLaw, shares: int, reach: int, digits: int) -> list[int]:
+    """Return lower bounds of the chances of the sums -reach, ..., reach, in units of 10^-digits."""
+    total = _Digits.of(law.table, digits, reach).power(shares)
+    if law.mirrored:
+        total = total.times(total.mirror())
+    chances = total.chances()
+    before = total.first + reach
+    return [0] * before + chances + [0] * (2 * reach + 1 - before - len(chances))
+
+
 @lru_cache(maxsize=16)
 def exact_sum(law: ShareLaw, shares: int, delta: float) -> SumLaw:
     """Return the law of the sum of so many shares, with less missing than a 1000th of `delta`.
@@ -75,16 +85,10 @@ def exact_sum(law: ShareLaw, shares: int, delta: float) -> SumLaw:
     """
     reach = law.reach(shares, delta * _SPARED)
     digits = _digits(shares, reach, delta)
-    one = _Digits.of(law.table, digits, reach)
-    total = one.power(shares)
-    if law.mirrored:
-        total = total.times(total.mirror())
-    chances = total.chances()
+    chances = lower_chances(law, shares, reach, digits)
     missing = 10**digits - sum(chances)
     scale = 10.0**digits
-    lower = np.zeros(2 * reach + 1)
-    start = total.first + reach
-    lower[start : start + len(chances)] = [each / scale for each in map(float, chances)]
+    lower = np.array([each / scale for each in map(float, chances)])
     return SumLaw(lower, (missing / 10**digits) * (1.0 + 2.0**-40), 2.0**-50, True)
 
 

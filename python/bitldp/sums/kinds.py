@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Grid, Shift
+from bitldp.accounting.loss_table import Curve, Normal
 from bitldp.amplification.search import least_epsilon
 from bitldp.base import checks
 from bitldp.channels.normal import continuous_sigma
@@ -25,7 +26,7 @@ from bitldp.sums.divergence import delta_of_moves, delta_of_two
 from bitldp.sums.intervals import Rounded, Summed
 from bitldp.sums.laws import PolyaShare, ShareLaw, SignShare, SkellamShare, rate_of
 
-__all__ = ["Central", "Count", "Histogram", "Lattice", "Number", "SumKind"]
+__all__ = ["Central", "Count", "Histogram", "Lattice", "Number", "Room", "SumKind"]
 
 _CLOSE = 1e-8  # relative, of an epsilon that is searched
 _SPARED = 2.0**-12  # of delta: what of the ideal law is not looked at
@@ -33,6 +34,9 @@ _QUICK = 3e7  # digits of products that take some tenths of a second
 _FITTED = 1e-9  # relative, of a variance that is searched
 _MARGIN = 2.0**-20  # of delta, that a fit leaves for what integers add
 _MOST_STEPS = 65_535
+_MOST_BITS = 32
+_STEEPEST = 40.0  # an epsilon beyond which nothing is looked at
+_WRAPPED = 2.0**-40  # chance that a sum wraps, but for the total variation of the table
 
 
 class Central(NamedTuple):
@@ -52,6 +56,27 @@ class Central(NamedTuple):
     delta: float
     exact: bool
     method: str
+
+
+class Room(NamedTuple):
+    """Where the integers of a total lie, modulo 2**bits.
+
+    Attributes
+    ----------
+    bits : int
+        Bits of an integer.
+    low : int
+        What a survivor's record adds to the least integer of a total that there is room for.
+    margin : int
+        What the noise subtracts from it.
+    wraps : float
+        Chance that any integer of a total is elsewhere, at most.
+    """
+
+    bits: int
+    low: int
+    margin: int
+    wraps: float
 
 
 class SumKind(ABC):
@@ -85,6 +110,35 @@ class SumKind(ABC):
     ) -> tuple[NDArray[np.int64], bool]:
         """Return the integers of records, shape (records, coordinates), and whether x is a single record."""
 
+    def noised(
+        self, x: ArrayLike, law: ShareLaw, sources: list[Source], threads: int | None
+    ) -> tuple[NDArray[Any], bool]:
+        """Return the integers of records with their shares of noise, and whether x is a single record."""
+        integers, single = self.encode(x, sources[: self.streams], threads)
+        shape = (len(integers), self.coordinates)
+        return integers + law.sample(shape, sources[self.streams :], threads), single
+
+    @property
+    def dither(self) -> float:
+        """Most variance that dither adds to a record's coordinate, where it counts beside the noise."""
+        return 0.0
+
+    def settled(self, epsilon: float, delta: float, clients: int, honest: int) -> SumKind:
+        """Return the kind with what its parameters left open, for a budget and so many clients."""
+        return self
+
+    def room(self, law: ShareLaw, clients: int) -> Room | None:
+        """Return where the totals of up to so many clients lie; None if 32 bits are too few."""
+        low, high = self.bounds
+        needed = law.reach(clients, _WRAPPED / self.coordinates)
+        span = clients * (high - low)
+        bits = (span + 2 * needed).bit_length()
+        if bits > _MOST_BITS:
+            return None
+        margin = ((1 << bits) - 1 - span) // 2
+        beyond = 2.0 * law.beyond(clients, margin)
+        return Room(bits, low, margin, min(1.0, self.coordinates * (beyond + clients * law.distance)))
+
     @abstractmethod
     def fit(self, epsilon: float, delta: float, honest: int, noise: str) -> ShareLaw:
         """Return the law of a share such that `honest` of them keep (epsilon, delta)."""
@@ -92,6 +146,22 @@ class SumKind(ABC):
     @abstractmethod
     def central(self, law: ShareLaw, shares: int, delta: float, method: str) -> Central:
         """Return the guarantee of the sum of records and so many shares."""
+
+    @abstractmethod
+    def accounted(
+        self, law: ShareLaw, shares: int, delta: float, cost: float
+    ) -> tuple[Curve | Normal, float]:
+        """Return the law that rounds compose of, and how far a round's own is from it in total variation.
+
+        Parameters
+        ----------
+        law, shares
+            As of `central`.
+        delta : float
+            What tails are compared with.
+        cost : float
+            How many times of delta that variation costs, about.
+        """
 
     @abstractmethod
     def gaussian(self, epsilon: float, delta: float) -> float:
@@ -211,19 +281,40 @@ class Lattice(SumKind):
             "exact" convolves the integers. "certificate" takes the law that they stand for and adds the total
             variation. "auto": the first where it takes tenths of a second.
         """
-        reach = law.reach(shares, delta * _SPARED)
-        exact = method == "exact" or (method == "auto" and work(shares, reach) <= _QUICK)
-        if exact:
-            reached = self._delta(exact_sum(law, shares, delta))
-        else:
-            ideal, apart = self._ideal(law, shares, delta), self._moved * shares * law.distance
-
-            def reached(epsilon: float) -> float:
-                return float(ideal(epsilon)) + (1.0 + math.exp(epsilon)) * apart
-
+        reached, exact = self._reached(law, shares, delta, method)
         epsilon = 0.0 if reached(0.0) <= delta else least_epsilon(reached, delta, 0.0, math.inf, close=_CLOSE)
         words = "convolution of the integers" if exact else "ideal law and total variation"
         return Central(epsilon, delta, exact, words)
+
+    def accounted(self, law: ShareLaw, shares: int, delta: float, cost: float) -> tuple[Curve, float]:
+        """Return the curve of delta of the integers, or of the ideal law and the total variation."""
+        reached, _ = self._reached(law, shares, delta * _SPARED, "auto")
+        least, farthest = reached(_STEEPEST), 1.0
+        while farthest < _STEEPEST and reached(farthest) > least + delta * _SPARED:
+            farthest *= 2.0
+        low = farthest / 2.0  # delta hardly falls beyond: where, to a 64th
+        for _ in range(6):
+            middle = (low + farthest) / 2.0
+            low, farthest = (
+                (low, middle) if reached(middle) <= least + delta * _SPARED else (middle, farthest)
+            )
+        return Curve(reached, farthest), 0.0
+
+    def _reached(
+        self, law: ShareLaw, shares: int, delta: float, method: str
+    ) -> tuple[Callable[[float], float], bool]:
+        """Return delta as a function of epsilon, and whether it is by a convolution of the integers."""
+        exact = method == "exact" or (
+            method == "auto" and work(shares, law.reach(shares, delta * _SPARED)) <= _QUICK
+        )
+        if exact:
+            return self._delta(exact_sum(law, shares, delta)), True
+        ideal, apart = self._ideal(law, shares, delta), self._moved * shares * law.distance
+
+        def reached(epsilon: float) -> float:
+            return float(ideal(epsilon)) + (1.0 + math.exp(epsilon)) * apart
+
+        return reached, False
 
 
 @dataclass(frozen=True)

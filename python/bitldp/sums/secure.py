@@ -13,24 +13,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bitldp.accounting.loss_table import Curve, Normal
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource, keys
 from bitldp.codecs import Categories
 from bitldp.estimate.estimates import Estimate
 from bitldp.release.keyed import Ids, bound, keyed_randomness
-from bitldp.sums.kinds import Central, Count, Histogram, Number, SumKind
+from bitldp.sums.kinds import Central, Count, Histogram, Number, Room, SumKind
 from bitldp.sums.laws import ShareLaw
+from bitldp.sums.vector import Vector
 
 __all__ = ["KINDS", "SecureSum", "SumEvidence", "SumGuarantee"]
 
-KINDS: dict[str, type[SumKind]] = {"count": Count, "histogram": Histogram, "number": Number}
+KINDS: dict[str, type[SumKind]] = {"count": Count, "histogram": Histogram, "number": Number, "vector": Vector}
 """Kinds by their words."""
 
 _NOISES = ("auto", "polya", "skellam", "signs")
 _METHODS = ("auto", "exact", "certificate")
 _MOST_CLIENTS = 1 << 24
-_MOST_BITS = 32
-_WRAPPED = 2.0**-40  # chance that a sum wraps, but for the total variation of the table
 _VERSION = 1
 _LARGEST = 20.0  # epsilon, beyond which the integers of rare noise are few units
 _POOR = 3.0  # a local epsilon above which we say that it is none worth the name
@@ -98,6 +98,23 @@ class SumGuarantee:
         least = of.least_survivors if survivors is None else survivors
         honest = checks.integer("survivors", least, of.colluding + 1, of.clients) - of.colluding
         return of.kind.central(of.law, honest, of.delta, checks.choice("method", method, _METHODS))
+
+    def accounted(self, cost: float = 3.0) -> tuple[Curve | Normal, float]:
+        """Return what `bitldp.accounting.account` composes over rounds, with the least number of survivors.
+
+        Parameters
+        ----------
+        cost : float
+            How many times of delta a total variation costs, about.
+
+        Returns
+        -------
+        law : Curve or Normal
+        lost : float
+            Total variation between it and the total's law.
+        """
+        of = self._of
+        return of.kind.accounted(of.law, of.least_survivors - of.colluding, of.delta, cost)
 
     @property
     def local(self) -> Central:
@@ -181,7 +198,7 @@ class SecureSum:
         colluding = checks.integer("colluding", self.colluding, 0, clients - 1)
         honest = clients - colluding
         floor = honest if self.floor is None else checks.integer("floor", self.floor, 1, honest)
-        checked = {
+        checked: dict[str, Any] = {
             "epsilon": checks.positive("epsilon", self.epsilon),
             "delta": checks.chance("delta", self.delta),
             "clients": clients,
@@ -189,18 +206,19 @@ class SecureSum:
             "colluding": colluding,
             "noise": checks.choice("noise", self.noise, _NOISES),
         }
+        if checked["epsilon"] > _LARGEST:
+            raise ValueError(f"epsilon: must be at most {_LARGEST:g}, beyond which there is hardly any noise")
+        checked["kind"] = self.kind.settled(checked["epsilon"], checked["delta"], clients, floor)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        if self.epsilon > _LARGEST:
-            raise ValueError(f"epsilon: must be at most {_LARGEST:g}, beyond which there is hardly any noise")
         reached = self.guarantee.central(method="certificate")
         if not reached.epsilon <= self.epsilon:
             raise ValueError(
                 f"delta: {self.delta} is less than integers of {self.law.table.bits} bits keep for {floor} "
                 f"shares; a larger one is needed"
             )
-        if self._reach is None:
-            raise ValueError(f"clients: their sum does not fit {_MOST_BITS} bits; fewer clients or steps do")
+        if self._room is None:
+            raise ValueError("clients: their sum does not fit 32 bits; fewer clients or steps do")
 
     @cached_property
     def law(self) -> ShareLaw:
@@ -225,21 +243,14 @@ class SecureSum:
     # modulus
 
     @cached_property
-    def _reach(self) -> tuple[int, int] | None:
-        """Bits of a share, and the noise that has room to either side; None if 32 are too few."""
-        low, high = self.kind.bounds
-        needed = self.law.reach(self.clients, _WRAPPED / self.kind.coordinates)
-        span = self.clients * (high - low) + 2 * needed + 1
-        bits = (span - 1).bit_length()
-        if bits > _MOST_BITS:
-            return None
-        return bits, ((1 << bits) - 1 - self.clients * (high - low)) // 2
+    def _room(self) -> Room | None:
+        return self.kind.room(self.law, self.clients)
 
     @property
     def bits(self) -> int:
         """Bits of an integer of a share, b: shares and totals are modulo 2**b. `bitldp.pack` packs them."""
-        assert self._reach is not None
-        return self._reach[0]
+        assert self._room is not None
+        return self._room.bits
 
     @property
     def modulus(self) -> int:
@@ -253,10 +264,12 @@ class SecureSum:
 
     @property
     def wrap_bound(self) -> float:
-        """Chance that any integer of the total wraps, at most, whatever the records are."""
-        assert self._reach is not None
-        beyond = 2.0 * self.law.beyond(self.clients, self._reach[1])
-        return min(1.0, self.kind.coordinates * (beyond + self.clients * self.law.distance))
+        """Chance that any integer of the total wraps, at most, whatever the records are.
+
+        Of vectors, whatever they are that do not depend on the public rotation.
+        """
+        assert self._room is not None
+        return self._room.wraps
 
     # a client
 
@@ -319,11 +332,8 @@ class SecureSum:
 
     def _share(self, x: ArrayLike, sources: list[Any], threads: int | None) -> NDArray[Any]:
         threads, _ = checks.stream(threads, 0)
-        first = self.kind.streams
-        integers, single = self.kind.encode(x, sources[:first], threads)
-        shape = (len(integers), self.kind.coordinates)
-        shares = integers + self.law.sample(shape, sources[first:], threads)
-        result = (shares & (self.modulus - 1)).astype(self.dtype)
+        shares, single = self.kind.noised(x, self.law, sources, threads)
+        result = (shares.astype(np.uint32) & np.uint32(self.modulus - 1)).astype(self.dtype, copy=False)
         return result[0] if single else result
 
     # the total
@@ -375,10 +385,9 @@ class SecureSum:
         integers = self._integers("total", total)
         if len(integers) != 1:
             raise ValueError(f"total: one is needed, got {len(integers)}")
-        assert self._reach is not None
-        low, margin = self.kind.bounds[0], self._reach[1]
+        assert self._room is not None
         # the least sum that there is room for lies at 0
-        least = survivors * low - margin
+        least = survivors * self._room.low - self._room.margin
         sums = ((integers[0].astype(np.int64) - least) & (self.modulus - 1)) + least
         return self.kind.estimate(sums, self.law, survivors)
 
@@ -422,8 +431,12 @@ class SecureSum:
 
     @property
     def overhead(self) -> float:
-        """Standard deviation of the noise at the floor, over that of central Gaussian noise."""
-        return self.stderr() / self.kind.gaussian(self.epsilon, self.delta)
+        """Standard deviation of the noise at the floor, over that of central Gaussian noise.
+
+        Of vectors with the most that their dither adds to it: its square is the mean squared error's.
+        """
+        spread = math.sqrt(self._floor * (self.law.variance + self.kind.dither))
+        return spread / self.kind.gaussian(self.epsilon, self.delta)
 
     @property
     def trust(self) -> tuple[str, str, str, str]:

@@ -18,7 +18,7 @@ __all__ = ["DEPLOYMENTS", "NAMES", "Privacy", "Runnable", "Settings", "Summary",
 #: The systems, each a module of this package with a constant ``SYSTEM``.
 NAMES = ("bitrand", "ldpfl", "mvu", "fedsel", "brr")
 #: Runs by the same command that are no paper's.
-DEPLOYMENTS = ("honest",)
+DEPLOYMENTS = ("honest", "sum")
 
 #: Imported when they are asked for: Flower and jax take seconds, which the commands' help need not.
 _LATER = {

@@ -331,7 +331,7 @@ class Honest(Runnable):
         )
 
 
-def dealt(records: int, settings: HonestSettings) -> list[NDArray[np.intp]]:
+def dealt(records: int, settings: Settings) -> list[NDArray[np.intp]]:
     """Return the records of the clients of each round: each once, before any is dealt again."""
     rng = np.random.default_rng(np.random.SeedSequence([settings.seed, 0xDA7A]))
     deals = [rng.permutation(records) for _ in range(-(-settings.clients // records))]
