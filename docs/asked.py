@@ -58,7 +58,7 @@ def answers() -> dict[str, TableAnswer]:
         "diseases": released.table("health", "diseases"),
         "quantiles": released.quantile("diseases", SHARES, by="health"),
         "coefficients": released.regress("visits", ["diseases", "insurance"]),
-        "odds": released.logistic("insurance", "health"),
+        "odds": released.logistic("health", "insurance", "excellent"),
         "ill": released.mean("visits", where={"health": ["fair", "poor"]}),
     }
 

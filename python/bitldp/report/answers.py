@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,38 @@ from bitldp.report.axes import new_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from bitldp.tables.answer import TableAnswer
-
 __all__ = ["plot_answer"]
+
+
+class Shown(Protocol):
+    """The part of `bitldp.tables.TableAnswer` that is drawn."""
+
+    @property
+    def what(self) -> str: ...
+
+    @property
+    def column(self) -> str: ...
+
+    @property
+    def keys(self) -> Mapping[str, Any]: ...
+
+    @property
+    def level(self) -> float: ...
+
+    @property
+    def whole(self) -> bool: ...
+
+    @property
+    def span(self) -> tuple[float, float]: ...
+
+    @property
+    def estimate(self) -> NDArray[np.float64]: ...
+
+    @property
+    def interval(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+    def __len__(self) -> int: ...
+
 
 _KINDS = ("forest", "heat", "band")
 _ALONG = ("q", "at")  # keys that are numbers of an axis
@@ -25,12 +55,12 @@ _WIDE = 6  # columns up to which shares have a decimal
 _INK = 0.75  # of the largest cell, so that its number is read
 
 
-def plot_answer(answer: TableAnswer, *, kind: str | None = None, ax: Axes | None = None) -> Axes:
+def plot_answer(answer: Shown, *, kind: str | None = None, ax: Axes | None = None) -> Axes:
     """Draw an answer with its intervals.
 
     Parameters
     ----------
-    answer : TableAnswer
+    answer : bitldp.tables.TableAnswer
         As a `bitldp.tables.ReleasedTable` gives it.
     kind : {None, "forest", "heat", "band"}
         A "forest" has a line for each answer, from the lower to the upper limit; a "heat" map has a cell for
@@ -67,11 +97,11 @@ def plot_answer(answer: TableAnswer, *, kind: str | None = None, ax: Axes | None
     return axes
 
 
-def _named(answer: TableAnswer) -> str:
+def _named(answer: Shown) -> str:
     return f"{answer.what} of {answer.column}"
 
 
-def _forest(axes: Any, answer: TableAnswer, keys: dict[str, list[Any]]) -> None:
+def _forest(axes: Any, answer: Shown, keys: dict[str, list[Any]]) -> None:
     low, high = answer.interval
     value, rows = answer.estimate, np.arange(len(answer))
     sides = np.stack([value - low, high - value])
@@ -82,7 +112,7 @@ def _forest(axes: Any, answer: TableAnswer, keys: dict[str, list[Any]]) -> None:
     axes.set(xlabel=f"{_named(answer)}, {answer.level:.0%} intervals")
 
 
-def _heat(axes: Any, answer: TableAnswer, keys: dict[str, list[Any]]) -> None:
+def _heat(axes: Any, answer: Shown, keys: dict[str, list[Any]]) -> None:
     (down, rows), (across, columns) = keys.items()
     sides = [list(dict.fromkeys(each)) for each in (rows, columns)]
     shown = np.full([len(each) for each in sides], np.nan)
@@ -110,7 +140,7 @@ def _heat(axes: Any, answer: TableAnswer, keys: dict[str, list[Any]]) -> None:
     axes.grid(visible=False)
 
 
-def _band(axes: Any, answer: TableAnswer, keys: dict[str, list[Any]], along: str) -> None:
+def _band(axes: Any, answer: Shown, keys: dict[str, list[Any]], along: str) -> None:
     groups = list(zip(*(values for name, values in keys.items() if name != along), strict=True))
     groups = groups or [()] * len(answer)
     low, high = answer.interval

@@ -1,4 +1,4 @@
-"""What a question counts of a released table: sums by groups, which merge and are saved."""
+"""Sums of the terms of a question over a released table, by groups: they merge, and are saved."""
 
 from __future__ import annotations
 

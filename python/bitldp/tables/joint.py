@@ -67,7 +67,8 @@ class _Wide:
     @property
     def values(self) -> NDArray[np.float64]:
         """The numbers, rounded to floats."""
-        return self._high * 2.0**40 + self._low
+        made: NDArray[np.float64] = self._high.astype(np.float64) * 2.0**40 + self._low.astype(np.float64)
+        return made
 
 
 class Joint:

@@ -99,7 +99,7 @@ class TablePlan:
         self.codecs: tuple[ColumnCodec, ...] = tuple(
             codec for column in self.columns for codec in column.codecs
         )
-        self.keep_as = checked_keep_as(keep_as)
+        self.keep_as = checked_keep_as(keep_as) if keep_as else {}
         linked = [*map(linked_name, self.keep_as)]
         _once([*(name for column in self.columns for name in column.inputs), *self.keep_as], "is named twice")
         released = [name for codec in self.codecs for name in codec.names]

@@ -61,7 +61,7 @@ class QuestionCounts:
 
     def __init__(self, plan: TablePlan, kind: str, *arguments: Any, **named: Any) -> None:
         self.plan = plan
-        self._asked = {
+        self._asked: dict[str, Any] = {
             "kind": checks.choice("kind", kind, _KINDS),
             "arguments": [_plain(each) for each in arguments],
             "named": {name: _plain(each) for name, each in sorted(named.items())},

@@ -459,10 +459,10 @@ class Questions:
         base = "; ".join(dict.fromkeys(filter(None, [each.reading.note for each in factors])))
         keys = [(each.reading.column, each.reading.labels) for each in split]
         keys += [("", each.reading.labels) for each in self.within]
-        for each in tops:
-            categories = len(each.reading.labels) > 1 or each.reading.labels[0] is not None
-            name = label if label is not None else each.reading.column if categories else ""
-            keys.append((name, each.reading.labels))
+        for factor in tops:
+            categories = len(factor.reading.labels) > 1 or factor.reading.labels[0] is not None
+            name = label if label is not None else factor.reading.column if categories else ""
+            keys.append((name, factor.reading.labels))
         return TableAnswer(
             *(what, column, counted.keys(keys), value),
             *(np.concatenate([each.stderr for each in parts]), np.concatenate([each.n for each in parts])),

@@ -33,7 +33,8 @@ def drawn(own: TableAnswer, kind: str | None = None) -> Any:
 
 
 def test_a_forest_has_an_interval_for_each_answer() -> None:
-    own = answer({"city": ["Oslo", "Rome", None], "survey": ["a", "a", "b"]})
+    keys = {"city": ["Oslo", "Rome", None], "survey": ["a", "a", "b"]}
+    own = answer(keys, span=(0.0, 1.0), projected=True)  # so that intervals are longer on one side
     axes = drawn(own)
     (container,) = axes.containers
     assert container.lines[0].get_xdata() == pytest.approx(own.value)

@@ -240,6 +240,32 @@ def test_fits_of_some_records(asked: ReleasedTable, people: pa.Table) -> None:
     near(asked.regress("hours", "wage", where={"city": "Rome"}), list(np.linalg.lstsq(own, hours[rome])[0]))
 
 
+def test_errors_of_fits_are_those_of_the_rows_that_meet_a_filter() -> None:
+    """At a budget of 40, a filter on a released column leaves the rows that one on a kept copy does."""
+    table = workers(3_000)
+    table = table.append_column("copy", table["city"])
+    own = TablePlan(
+        [
+            Column(bitldp.Piecewise(epsilon=40.0, interval=(0.0, 80.0)), "hours"),
+            Column(bitldp.Piecewise(epsilon=40.0, interval=(0.0, 50.0)), "wage"),
+            Column(bitldp.GRR(3, epsilon=40.0), "city", categories=CITIES),
+        ],
+        keep=["copy"],
+    )
+    asked = ReleasedTable(own, released(own, table, 1))
+    for kind, arguments in (
+        ("correlation", "hours wage"),
+        ("covariance", "hours wage"),
+        ("regress", "hours wage"),
+    ):
+        one, other = (
+            getattr(asked, kind)(*arguments.split(), where={name: ["Paris", "Oslo"]})
+            for name in ("city", "copy")
+        )
+        assert one.value == pytest.approx(other.value, rel=1e-6)
+        assert one.stderr == pytest.approx(other.stderr, rel=2e-3)
+
+
 def _correlation(people: pa.Table, **values: Any) -> float:
     own = where(people, **values)
     return float(np.corrcoef(people["hours"].to_numpy()[own], people["wage"].to_numpy()[own])[0, 1])

@@ -73,7 +73,7 @@ def test_it_is_the_same_in_every_release_under_the_key_and_no_other() -> None:
 @pytest.mark.parametrize("library", ["pandas", "polars", "dict"])
 def test_frames_have_it(library: str) -> None:
     columns: dict[str, Any] = {"id": np.array([1, 2]), "city": np.array(["Rome", "Oslo"])}
-    frame = columns if library == "dict" else pytest.importorskip(library).DataFrame(columns)
+    frame: Any = columns if library == "dict" else pytest.importorskip(library).DataFrame(columns)
     release = places(("kept",)).release(KEY, record="id")
     if library == "dict":
         frame["kept"] = np.array([1, 2])

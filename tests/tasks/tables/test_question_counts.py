@@ -103,7 +103,10 @@ def test_nothing_is_counted_twice(rows: pa.Table) -> None:
         again.merge(monday)
     with pytest.raises(PlanError, match="each part is merged once"):
         again.merge(again)
-    assert len(again.merge(counted(own, asked, rows.slice(300)))) == ROWS
+    tuesday = counted(own, asked, rows.slice(300))
+    assert len(again.merge(tuesday)) == ROWS
+    with pytest.raises(PlanError, match="each part is merged once"):
+        again.merge(tuesday)
     with pytest.raises(PlanError, match="of another question"):
         again.merge(counted(own, ("mean", ("hours",), {"by": "color"}), rows))
     with pytest.raises(TypeError, match="QuestionCounts"):
