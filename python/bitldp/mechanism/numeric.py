@@ -154,25 +154,7 @@ class Means(ArrayOrPair):
         return self._release.whole
 
     def _together(self, slots: Sequence[int]) -> tuple[float, float]:
-        """Return the factor that makes a product of unbiased centred values unbiased, and a chance.
-
-        A value is 0 where the report is about others; numbers that are drawn are independent.
-
-        Parameters
-        ----------
-        slots : sequence of int
-            Two or more different ones, by number.
-
-        Returns
-        -------
-        (float, float)
-            The factor, and the chance that a report is about all of them.
-
-        Raises
-        ------
-        ValueError
-            If reports do not tell them together.
-        """
+        """Return the factor and the chance of `Attributes._together`; drawn numbers are independent."""
         if self._whole:
             raise ValueError("a report is one symbol of all numbers")
         return drawn_together(len(slots), self._drawn, self.features)

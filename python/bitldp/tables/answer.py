@@ -31,12 +31,12 @@ class Moved(Limits):
     limited : Limits
     scale : ndarray of float64, shape (entries,)
         Above 0.
-    shift : float
+    shift : float or ndarray of float64, shape (entries,)
     """
 
     limited: Limits
     scale: NDArray[np.float64]
-    shift: float = 0.0
+    shift: float | NDArray[np.float64] = 0.0
 
     @property
     def method(self) -> str:
@@ -50,7 +50,8 @@ class Moved(Limits):
 
     def at(self, index: Any) -> Moved:
         """Return those of some entries."""
-        return replace(self, limited=self.limited.at(index), scale=self.scale[index])
+        shift = np.broadcast_to(self.shift, self.scale.shape)[index]
+        return Moved(self.limited.at(index), self.scale[index], shift)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,33 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp.estimate.estimates import Estimate
-from bitldp.estimate.intervals import Both, Limits
+from bitldp.tables.answer import Moved
 from bitldp.tables.reading import Reading
 
 __all__ = ["Scales"]
-
-
-@dataclass(frozen=True, eq=False)
-class _Mapped(Limits):
-    """Limits of other estimates, each times a scale above 0 and moved by a shift."""
-
-    limited: Limits
-    scale: NDArray[np.float64]
-    shift: NDArray[np.float64]
-
-    @property
-    def method(self) -> str:
-        """Name of the method."""
-        return self.limited.method
-
-    def limits(self, value: NDArray[np.float64], stderr: NDArray[np.float64], tail: float) -> Both:
-        """Return lower and upper limits, each wrong with probability `tail`."""
-        low, high = self.limited.limits((value - self.shift) / self.scale, stderr / self.scale, tail)
-        return self.scale * low + self.shift, self.scale * high + self.shift
-
-    def at(self, index: Any) -> _Mapped:
-        """Return those of some entries."""
-        return _Mapped(self.limited.at(index), self.scale[index], self.shift[index])
 
 
 @dataclass(frozen=True)
@@ -111,7 +88,7 @@ class Scales:
             made,
             value=made.value * scale + shift,
             stderr=made.stderr * scale,
-            limits=None if made.limits is None else _Mapped(made.limits, scale, shift),
+            limits=None if made.limits is None else Moved(made.limits, scale, shift),
         )
 
 

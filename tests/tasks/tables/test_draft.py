@@ -27,6 +27,19 @@ PUBLIC = {
 }
 
 
+def uniform(rng, rows):
+    """Return people whose columns are uniform and independent."""
+    return pa.table(
+        {
+            "height": rng.uniform(120.0, 220.0, rows),
+            "sex": np.array(["f", "m"])[rng.integers(0, 2, rows)],
+            "city": np.array(["Paris", "Rome", "Oslo"])[rng.integers(0, 3, rows)],
+            "smoker": rng.random(rows) < 0.5,
+            "survey": ["spring"] * rows,
+        }
+    )
+
+
 def drafted(questions="", epsilon=4.0, **changed):
     return draft_plan(SCHEMA, epsilon=epsilon, questions=questions_of(questions), **{**PUBLIC, **changed})
 
@@ -79,15 +92,7 @@ DRAWN_APART = {
 def test_expected_errors_of_columns_together_are_met():
     """Spread of 300 releases of 2,000 uniform records: a chi of 300, within 5 of its deviations and 8 %."""
     rng, n, releases = np.random.default_rng(2), 2_000, 300
-    table = pa.table(
-        {
-            "height": rng.uniform(120.0, 220.0, n),
-            "sex": np.array(["f", "m"])[rng.integers(0, 2, n)],
-            "city": np.array(["Paris", "Rome", "Oslo"])[rng.integers(0, 3, n)],
-            "smoker": rng.random(n) < 0.5,
-            "survey": ["spring"] * n,
-        }
-    )
+    table = uniform(rng, n)
     draft = drafted("mean(height) by sex; table(sex, city)", epsilon=6.0, records=n)
     women = np.array(table["sex"]) == "f"
     mean = np.array(table["height"])[women].mean()
@@ -148,15 +153,7 @@ def test_questions_are_read():
 def test_expected_errors_are_met():
     """Spread of 400 releases of 500 records about their truth: a chi of 400, within 5 of its deviations."""
     rng, n, releases = np.random.default_rng(1), 500, 400
-    table = pa.table(
-        {
-            "height": rng.uniform(120.0, 220.0, n),
-            "sex": np.array(["f", "m"])[rng.integers(0, 2, n)],
-            "city": np.array(["Paris", "Rome", "Oslo"])[rng.integers(0, 3, n)],
-            "smoker": rng.random(n) < 0.5,
-            "survey": ["spring"] * n,
-        }
-    )
+    table = uniform(rng, n)
     truth = float(np.mean(table["height"]))
     draft = drafted("mean(height); share(sex); share(city)", epsilon=2.0, records=n)
     plan, found = draft.plan, []
