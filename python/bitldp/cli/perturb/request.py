@@ -31,6 +31,8 @@ class Request:
     ----------
     source, target : pathlib.Path
         ``-`` is standard input or output.
+    sources : tuple of str
+        In place of `source`: files, folders, globs and URIs, whose files are one table.
     source_form, target_form : str or None
         Suffixes that say the formats; None: that of the file, or the format of the input.
     report : pathlib.Path or None
@@ -71,6 +73,7 @@ class Request:
 
     source: Path
     target: Path
+    sources: tuple[str, ...] = ()
     mechanism: str = ""
     epsilon: float = 0.0
     plan: Path | None = None

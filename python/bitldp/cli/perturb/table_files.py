@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
 import io
@@ -9,7 +10,7 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from bitldp.base.errors import DataError
 from bitldp.cli.commands import PIPE, FileFormat, is_pipe
 from bitldp.cli.errors import CommandError, UsageError
 from bitldp.cli.perturb.arrow_parts import DamagedError, blocks, rows_of
+from bitldp.cli.perturb.outputs import Unchanged
 from bitldp.tables.frames import checked
 
 __all__ = [
@@ -40,13 +42,14 @@ __all__ = [
     "open_reader",
     "open_writer",
     "opened",
+    "spooled",
 ]
 
 _BLOCK = 1 << 20
 _OPEN = Path("/proc/self/fd")  # where Linux shows files that are open, also those without a name
 
-#: Errors that reading a damaged gzip file raises.
-DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)
+#: Errors that reading damaged compressed data raises; an OSError of the system has a number.
+DAMAGED = (EOFError, OSError, zlib.error)
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,12 @@ class InputSource:
 
     def open(self) -> BinaryIO:
         """Open its contents, uncompressed, for Python."""
-        return cast("BinaryIO", gzip.open(self.path) if self.form.gzip else self.path.open("rb"))
+        compression = self.form.compression
+        if compression == "zstd":  # which the standard library does not read
+            raw = pa.CompressedInputStream(pa.OSFile(str(self.path)), compression)
+            return cast("BinaryIO", io.BufferedReader(raw, _BLOCK))
+        packed: dict[str | None, Any] = {"gzip": gzip.open, "bz2": bz2.open}
+        return cast("BinaryIO", packed.get(compression, open)(self.path, "rb"))
 
     def text(self, encoding: str, errors: str = "strict") -> TextIO:
         """Open its contents as text whose ends of lines stay as they are."""
@@ -84,7 +92,8 @@ class InputSource:
         Arrow reads ahead in threads of its own, and one that asks for the interpreter while it shuts down
         aborts the process.
         """
-        return pa.CompressedInputStream(raw, "gzip") if self.form.gzip else raw
+        compression = self.form.compression
+        return raw if compression is None else pa.CompressedInputStream(raw, compression)
 
     def blocks(self) -> Iterator[bytes]:
         """Yield its contents, uncompressed.
@@ -98,8 +107,18 @@ class InputSource:
             with self.open() as file:
                 while block := file.read(_BLOCK):
                     yield block
-        except DAMAGED:
+        except DAMAGED as error:
+            if getattr(error, "errno", None) is not None:
+                raise
             raise CommandError(f"{self}: compressed data that are damaged, or end too early") from None
+
+    def digest(self, of: Callable[[Iterator[bytes]], str]) -> str:
+        """Return a digest of its contents."""
+        return of(self.blocks())
+
+    def unchanged(self) -> Unchanged:
+        """Return the state of its file, to tell later whether it changed."""
+        return Unchanged(self.path)
 
 
 @contextmanager
@@ -114,15 +133,16 @@ def opened(path: Path, form: FileFormat) -> Iterator[InputSource]:
         return
     if path == PIPE:
         name, stream = "standard input", sys.stdin.buffer
-        with _spool(stream) as copy:
+        with spooled(stream) as copy:
             yield InputSource(copy, form, name)
         return
-    with path.open("rb") as pipe, _spool(pipe) as copy:
+    with path.open("rb") as pipe, spooled(pipe) as copy:
         yield InputSource(copy, form, str(path))
 
 
 @contextmanager
-def _spool(stream: BinaryIO) -> Iterator[Path]:
+def spooled(stream: BinaryIO) -> Iterator[Path]:
+    """Copy a stream into a file without a name, where the system has such."""
     with tempfile.TemporaryFile() if _OPEN.is_dir() else tempfile.NamedTemporaryFile() as file:
         shutil.copyfileobj(stream, file, _BLOCK)
         file.flush()
@@ -359,12 +379,14 @@ def open_reader(source: InputSource) -> TableReader:
         return ArrowReader(source)
     except (pa.ArrowException, UnicodeDecodeError, csv.Error):
         raise CommandError(f"{source}: not {_TITLES[kind]} file") from None
-    except DAMAGED:
-        raise CommandError(f"{source}: compressed data that are damaged, or end too early") from None
-    except OSError as error:
-        if error.errno is not None:
+    except DAMAGED as error:
+        if getattr(error, "errno", None) is not None:
             raise
-        raise CommandError(f"{source}: damaged, or not {_TITLES[kind]} file") from None  # says Arrow
+        packed = source.form.compression is not None
+        problem = "compressed data that are damaged, or end too early" if packed else "damaged"
+        raise CommandError(
+            f"{source}: {problem}" if packed else f"{source}: {problem}, or not {_TITLES[kind]} file"
+        ) from None
 
 
 def open_writer(file: Any, form: FileFormat, schema: pa.Schema) -> TableWriter:
@@ -413,7 +435,8 @@ class _CsvWriter:
     """CSV, compressed where its form says so."""
 
     def __init__(self, file: Any, form: FileFormat, schema: pa.Schema) -> None:
-        self._compressed = pa.CompressedOutputStream(file, "gzip") if form.gzip else None
+        packed = form.compression
+        self._compressed = None if packed is None else pa.CompressedOutputStream(file, packed)
         self._writer = TextWriter(self._compressed or file, form, schema)
 
     def write(self, table: pa.Table) -> None:
