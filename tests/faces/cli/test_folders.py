@@ -105,7 +105,7 @@ class Killed(BaseException):
 def test_a_run_that_was_killed_goes_on_to_the_same_bytes(
     folder: Path, after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = ("perturb", "in", *KEYED, "--ledger", "ledger.json", "-o")
+    run = ("perturb", "in", *KEYED[:-1], "--ledger", "ledger.json", "-o")
     assert invoke(*run, "whole", "--budget", 9.5).exit_code == 0
     kept: list[str] = []
     keep, finish = staging.Staging.keep, staging.Staging.finish
@@ -128,7 +128,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bytes(
     left = {name for name in bytes_of(folder / ".out.partial") if not name.endswith(".tmp")}
     assert left == set(kept)
     before = {name: (folder / ".out.partial" / name).stat().st_mtime_ns for name in kept}
-    done = invoke(*run[:4], *run[5:-1], *("-o", "out"))
+    done = invoke(*run, "out")
     assert done.exit_code == 0, done.output
     if after:
         assert f"goes on: {after} of 6 files are there" in done.stderr
@@ -207,7 +207,7 @@ def test_one_run_at_a_time_writes_a_folder(folder: Path) -> None:
     [
         ("value", "people-003.parquet: row 2, column 'city': not one of the categories given"),
         ("id", "column 'id': an id comes up twice"),
-        ("damaged", "people-003.parquet: damaged"),
+        ("damaged", "people-003.parquet: not a Parquet file"),
         ("column", "people-003.parquet: has no column 'weight'"),
         ("type", "people-003.parquet: column 'city' holds int64, and string in the files before it"),
     ],
@@ -298,7 +298,7 @@ def test_a_folder_is_replaced_only_where_it_is_a_release(folder: Path) -> None:
         (("in/*.parquet", "-o", "out"), "in/*.parquet: no files there"),
         (("in", "-", "-o", "out"), "standard input is one table"),
         (("in", "in/survey=a/people-000.parquet", "-o", "out"), "is named twice"),
-        (("in", "plan.toml", "-o", "out"), "cannot tell the format"),
+        (("plan.toml", "key", "-o", "out"), "cannot tell the format"),
         (("in", "-o", "no/out"), "the folder no does not exist"),
         (("in", "-o", "plan.toml/"), "is a file or a link"),
         (("in", "-o", "out", "--report", "r.json"), "a folder has its report in it"),
@@ -369,22 +369,21 @@ def test_two_hundred_files_killed_half_way_are_gone_on_with(tmp_path: Path) -> N
     command = [sys.executable, "-m", "bitldp", "perturb", "in", *KEYED, "--ledger", "ledger.json", "-o"]
 
     def begin(*more: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([*command, *more], cwd=tmp_path, stderr=subprocess.PIPE)
+        return subprocess.Popen([*command, *more], cwd=tmp_path)
 
     assert begin("whole", "--budget", "9.5").wait(120) == 0
     for count in (60, 120):
         process = begin("out")
         deadline = time.monotonic() + 120
         while len(list((tmp_path / ".out.partial").rglob("part-*"))) < count:
-            assert process.poll() is None, process.communicate()
+            assert process.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.002)
         process.send_signal(signal.SIGKILL)
         assert process.wait(60) == -signal.SIGKILL
         assert not (tmp_path / "out").exists()
         assert len(list((tmp_path / ".out.partial").rglob("part-*"))) < 200
-    process = begin("out")
-    assert process.wait(120) == 0, process.communicate()
+    assert begin("out").wait(120) == 0
     whole, again = bytes_of(tmp_path / "whole"), bytes_of(tmp_path / "out")
     reports = [json.loads(each.pop(REPORT)) for each in (whole, again)]
     assert again == whole
