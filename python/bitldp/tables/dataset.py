@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,9 +92,8 @@ def files_of(locations: Sequence[str]) -> list[DatasetFile]:
         found += [(filesystem, *each) for each in _matching(filesystem, path, location)]
     if len({filesystem.type_name for filesystem, _, _ in found}) > 1:
         raise PlanError("source: the files of one table are in one file system")
-    paths = [info.path for _, info, _ in found]
-    for path in paths:
-        if paths.count(path) > 1:
+    for path, times in Counter(info.path for _, info, _ in found).items():
+        if times > 1:
             raise PlanError(f"source: {path} is named twice")
     base = _common([folder for _, _, folder in found])
     files = [
@@ -102,7 +102,9 @@ def files_of(locations: Sequence[str]) -> list[DatasetFile]:
     ]
     files.sort(key=lambda file: file.path.split("/"))
     if any(list(file.keys) != list(files[0].keys) for file in files):
-        raise PlanError("source: some files are in folders named column=value, and others are not in the same")
+        raise PlanError(
+            "source: some files are in folders named column=value, and others are not in the same"
+        )
     return files
 
 
@@ -126,7 +128,9 @@ def _filesystem(location: str) -> tuple[pa.fs.FileSystem, str]:
 
 def _escaped(location: str) -> str:
     """Return a URI in which the characters of a glob are no part of its grammar."""
-    return location.replace("[", "%5B").replace("]", "%5D").replace("?", "%3F") if "[" in location else location
+    return (
+        location.replace("[", "%5B").replace("]", "%5D").replace("?", "%3F") if "[" in location else location
+    )
 
 
 def _shown(filesystem: pa.fs.FileSystem, path: str) -> str:
@@ -136,9 +140,7 @@ def _shown(filesystem: pa.fs.FileSystem, path: str) -> str:
     return Path(path).relative_to(here).as_posix() if local else path
 
 
-def _matching(
-    filesystem: pa.fs.FileSystem, path: str, location: str
-) -> Iterator[tuple[pa.fs.FileInfo, str]]:
+def _matching(filesystem: pa.fs.FileSystem, path: str, location: str) -> Iterator[tuple[pa.fs.FileInfo, str]]:
     """Yield the files of one location, each with the folder below which its path says something."""
     found = filesystem.get_file_info(path)
     if found.type == pa.fs.FileType.File:
@@ -241,7 +243,7 @@ def column_of_key(value: str | None, kind: pa.DataType, rows: int) -> pa.Array:
 _FORMS = {".csv": "csv", ".arrow": "ipc", ".feather": "ipc", ".arrows": "ipc"}
 
 
-def dataset_of(location: str | Sequence[str]) -> Any:
+def dataset_of(locations: Sequence[str]) -> Any:
     """Return the `pyarrow.dataset.Dataset` of the files of a table; see `files_of`.
 
     Raises
@@ -251,9 +253,7 @@ def dataset_of(location: str | Sequence[str]) -> Any:
     DataError
         For files that cannot be read; no value is shown.
     """
-    import pyarrow.dataset
-
-    files = files_of([location] if isinstance(location, str) else location)
+    files = files_of(locations)
     name = re.sub(r"\.(gz|bz2|zst)$", "", files[0].path.lower())
     form = next((each for end, each in _FORMS.items() if name.endswith(end)), "parquet")
     types = key_types(files)
@@ -264,22 +264,18 @@ def dataset_of(location: str | Sequence[str]) -> Any:
         for key, kind in types.items():
             place = whole.get_field_index(key)
             whole = whole.append(pa.field(key, kind)) if place < 0 else whole.set(place, pa.field(key, kind))
-        children = [
-            pa.dataset.FileSystemDataset.from_paths(
-                [file.path for file in files],
-                schema=whole,
-                format=_format(form),
-                filesystem=files[0].filesystem,
-                partitions=[_expression(file.keys, types) for file in files],
-            )
-        ]
+        return pa.dataset.FileSystemDataset.from_paths(
+            [file.path for file in files],
+            schema=whole,
+            format=_format(form),
+            filesystem=files[0].filesystem,
+            partitions=[_expression(file.keys, types) for file in files],
+        )
     except (pa.ArrowException, OSError):
         raise DataError(f"source: {files[0].name}: cannot be read, or is no {form} file") from None
-    return children[0]
 
 
 def _format(form: str) -> Any:
-    import pyarrow.dataset
 
     forms = {
         "csv": pa.dataset.CsvFileFormat,
@@ -290,7 +286,6 @@ def _format(form: str) -> Any:
 
 
 def _expression(keys: Mapping[str, str | None], types: Mapping[str, pa.DataType]) -> Any:
-    import pyarrow.dataset
 
     made = pa.dataset.scalar(True)
     for name, value in keys.items():

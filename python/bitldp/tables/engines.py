@@ -40,8 +40,8 @@ def spark_ddl(release: Any, schema: Any) -> str:
     )
 
 
-def duckdb_relation(release: Any, connection: Any, table: str) -> Any:
-    """Return a relation of DuckDB that holds what is released of a table or view.
+def duckdb_relation(release: Any, connection: Any, table: Any) -> Any:
+    """Return a relation of DuckDB that holds what is released of a table, view or query.
 
     The function behind it is declared to have side effects, so that DuckDB folds no constants and calls it
     for every row, and to take nulls as they are, so that none passes by.
@@ -50,13 +50,16 @@ def duckdb_relation(release: Any, connection: Any, table: str) -> Any:
     ----------
     release : TableRelease
     connection : duckdb.DuckDBPyConnection
-    table : str
-        Name of the table or view.
+    table : str or duckdb.DuckDBPyRelation
+        Name of the table or view, with its schema where it has one; a query; or a relation.
     """
     require("DuckDB", ["duckdb"], "duckdb")
     import duckdb
 
-    source = connection.table(table).project(", ".join(map(_quoted, release.reads)))
+    if isinstance(table, str):
+        query = table.lstrip().lower().startswith(("select ", "select\n", "from ", "with "))
+        table = connection.sql(table) if query else _table(connection, table)
+    source = table.project(", ".join(map(_quoted, release.reads)))
     schema = release.schema(source.limit(0).to_arrow_table().schema)
     made = connection.from_arrow(schema.empty_table().replace_schema_metadata(None))
 
@@ -76,7 +79,15 @@ def duckdb_relation(release: Any, connection: Any, table: str) -> Any:
         side_effects=True,
     )
     fields = ", ".join(f"{_quoted(column)} := {_quoted(column)}" for column in source.columns)
-    return connection.sql(f"SELECT UNNEST({name}(struct_pack({fields}))) FROM {_quoted(table)}")
+    return source.project(f"UNNEST({name}(struct_pack({fields})))")
+
+
+def _table(connection: Any, name: str) -> Any:
+    """Return a table or view by its name, which may have points in it, or a schema before it."""
+    try:
+        return connection.sql(f"FROM {_quoted(name)}")
+    except Exception:  # no table of that name: then of that name in a schema
+        return connection.table(name)
 
 
 def _quoted(name: str) -> str:

@@ -29,6 +29,7 @@ from bitldp.tables.frames import alike, opened
 from bitldp.tables.ids import SeenIds, ids_of
 from bitldp.tables.key import ReleaseKey
 from bitldp.tables.stream import StreamRelease, refuse_stream
+from bitldp.tables.streamed import released_stream, stream_of
 from bitldp.tables.types import checked_types, refuse_other, rounded, types_of
 
 __all__ = ["TablePlan", "TableRelease"]
@@ -350,11 +351,15 @@ class TableRelease:
         Parameters
         ----------
         frame : pyarrow.Table, pyarrow.RecordBatch, pandas.DataFrame, polars.DataFrame or dict of arrays
+            Or a stream of batches, which may be larger than memory: a `pyarrow.dataset.Dataset` or Scanner, a
+            `pyarrow.RecordBatchReader`, a relation of DuckDB, or another object with an Arrow C stream.
 
         Returns
         -------
         the same kind
-            The plan's columns in its order, then the kept ones. What the plan does not name is not there.
+            The plan's columns in its order, then the kept ones. What the plan does not name is not there. Of
+            a stream a `pyarrow.RecordBatchReader`, whose batches are released while it is read: an error ends
+            it after the rows before have left, an id that comes up again before its second report has.
 
         Raises
         ------
@@ -366,7 +371,8 @@ class TableRelease:
             comes up twice: by row and column, never by the value. Nothing is released then.
         """
         refuse_stream()
-        return self.released(frame)
+        reader = stream_of(frame, self.reads)
+        return self.released(frame) if reader is None else released_stream(self, reader)
 
     def released(self, frame: Any) -> Any:
         """Release a table, also inside a streaming query: for whoever looks which records it has seen."""
@@ -510,8 +516,15 @@ class TableRelease:
         empty = polars.DataFrame(schema=schema)
         return dict(self(empty).schema)
 
-    def duckdb(self, connection: Any, table: str) -> Any:
-        """Return a relation of DuckDB that holds what is released of a table or view of a connection."""
+    def duckdb(self, connection: Any, table: Any) -> Any:
+        """Return a relation of DuckDB that holds what is released of a table, view or query of a connection.
+
+        Parameters
+        ----------
+        connection : duckdb.DuckDBPyConnection
+        table : str or duckdb.DuckDBPyRelation
+            A name, also with its schema (``main.people``), a query (``SELECT ...``), or a relation.
+        """
         from bitldp.tables.engines import duckdb_relation
 
         self._repeatable("duckdb")

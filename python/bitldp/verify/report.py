@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from . import parameters
 from .delta import delta_of
-from .files import contents_of, sha256_of, values_of
+from .files import FilePart, contents_of, parts_of, sha256_of, values_of
 from .findings import FALSE, NOTE, PROVEN, Lie, Statement, Unproven, looked, must
 from .laws import (
     CONTEXT,
@@ -426,9 +426,17 @@ def _state(state: Mapping[str, Any], own: int) -> Iterator[Statement]:
 
 
 def _file(report: Mapping[str, Any], path: Path) -> Iterator[Statement]:
-    same = sha256_of(path) == report["output_sha256"]
-    must(same, "is NOT the file that the report is about")
-    yield Statement(PROVEN, "the file is the one that the report is about")
+    listed = report.get("files")
+    if listed is None:
+        must(sha256_of(path) == report["output_sha256"], "is NOT the file that the report is about")
+        yield Statement(PROVEN, "the file is the one that the report is about")
+        parts = [FilePart(path, report["rows"], set())]
+    else:
+        parts = parts_of(path, listed)
+        must(canonical(listed) == report["output_sha256"], "is NOT the folder that the report is about")
+        yield Statement(
+            PROVEN, f"the folder is the one that the report is about, with its {len(parts):,} files"
+        )
     names: list[str] = []
     allowed: dict[str, tuple[set[str] | None, int]] = {}
     for entry, part in zip(report["mechanisms"], _columns(report), strict=True):
@@ -438,17 +446,27 @@ def _file(report: Mapping[str, Any], path: Path) -> Iterator[Statement]:
             allowed |= dict.fromkeys(own, reports)
         names += own
     names += report["kept_unperturbed"]
-    found = contents_of(path, names)
     ordered = report["release"] is not None  # a run by options leaves columns where they were
-    same = found.names == names if ordered else sorted(found.names) == sorted(names)
-    must(same, f"has other columns than the plan releases and keeps: {_named(found.names)}")
-    must(found.rows == report["rows"], f"has {found.rows:,} rows, by the report {report['rows']:,}")
-    yield Statement(PROVEN, f"the file has {found.rows:,} rows, and the columns of the plan: {_named(names)}")
-    if found.delimiter is None:
+    rows, looked_at = 0, True
+    for part in parts:
+        must(part.keys <= set(report["kept_unperturbed"]), "is in folders of a column that is not kept")
+        own = [name for name in names if name not in part.keys]
+        found = contents_of(part.path, own)
+        same = found.names == own if ordered else sorted(found.names) == sorted(own)
+        must(same, f"has other columns than the plan releases and keeps: {_named(found.names)}")
+        must(found.rows == part.rows, f"has {found.rows:,} rows, by the report {part.rows:,}")
+        rows += found.rows
+        looked_at = looked_at and found.delimiter is not None
+        if found.delimiter is not None:
+            places = {found.names.index(name): each for name, each in allowed.items()}
+            values_of(part.path, found.delimiter, places)
+    must(rows == report["rows"], f"has {rows:,} rows, by the report {report['rows']:,}")
+    what = "file" if listed is None else "folder"
+    yield Statement(PROVEN, f"the {what} has {rows:,} rows, and the columns of the plan: {_named(names)}")
+    if looked_at:
+        yield Statement(PROVEN, "its values are some that the laws can give")
+    else:
         yield Statement(NOTE, "its values were not looked at: only those of text are read here")
-        return
-    values_of(path, found.delimiter, {found.names.index(name): each for name, each in allowed.items()})
-    yield Statement(PROVEN, "its values are some that the laws can give")
 
 
 def _named(names: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -16,13 +17,13 @@ import pytest
 pytest.importorskip("typer", reason='needs pip install "bitldp[cli]"')
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet
 from bitldp.cli.perturb import staging
 from bitldp.ledger import Ledger
 from bitldp.tables import ReleaseKey, TablePlan
+from bitldp.verify.report import canonical
 from support.command import invoke
 from support.plans import people, plan
 
@@ -101,6 +102,7 @@ class Killed(BaseException):
     """What a process that is killed sees of its end: nothing."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [0, 1, 4, 6])
 def test_a_run_that_was_killed_goes_on_to_the_same_bytes(
     folder: Path, after: int, monkeypatch: pytest.MonkeyPatch
@@ -108,7 +110,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bytes(
     run = ("perturb", "in", *KEYED[:-1], "--ledger", "ledger.json", "-o")
     assert invoke(*run, "whole", "--budget", 9.5).exit_code == 0
     kept: list[str] = []
-    keep, finish = staging.Staging.keep, staging.Staging.finish
+    keep = staging.Staging.keep
 
     def killed(self: Any, part: Any) -> None:
         if len(kept) == after:
@@ -156,6 +158,7 @@ def stopped(monkeypatch: pytest.MonkeyPatch, *run: object) -> None:
         assert invoke(*run).exit_code == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["data", "plan", "snapshot", "form", "bytes", "key"])
 def test_what_another_run_left_is_not_taken_over(
     folder: Path, change: str, monkeypatch: pytest.MonkeyPatch
@@ -251,6 +254,70 @@ def test_a_file_that_changes_meanwhile_is_refused(folder: Path, monkeypatch: pyt
     assert not Path("out").exists()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["parquet", "csv", "csv.bz2", "arrow"])
+def test_a_released_folder_is_verified_and_answers(folder: Path, end: str) -> None:
+    assert invoke("perturb", "in", "-o", "out", *KEYED, "--to", end).exit_code == 0
+    assert invoke("perturb", "in", "-o", f"one.{end}", *KEYED).exit_code == 0
+    for given in (("out",), (f"out/{REPORT}", "out")):
+        done = invoke("verify", *given)
+        assert done.exit_code == 0, done.output
+        assert "the folder is the one that the report is about, with its 6 files" in done.output
+        assert "the folder has 300 rows, and the columns of the plan" in done.output
+    more = ("--format", "csv", "--group-by", "survey")
+    answers = [invoke("estimate", name, *more).stdout for name in ("out", f"one.{end}")]
+    assert answers[0] == answers[1]
+    assert answers[0].count("\n") == 19
+    question = ("--mean", "height", "--by", "survey")
+    asked = [invoke("estimate", name, *question).stdout for name in ("out", f"one.{end}")]
+    assert asked[0] == asked[1]
+
+
+def lies(folder: Path) -> None:
+    """Let a row of one file come twice, and the report's digests agree with it."""
+    report = json.loads((folder / REPORT).read_text())
+    path = folder / report["files"][2]["name"]
+    table = pa.parquet.read_table(path, partitioning=None)
+    pa.parquet.write_table(pa.concat_tables([table, table.slice(0, 1)]), path)
+    report["files"][2]["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    report["output_sha256"] = canonical(report["files"])
+    report["report_sha256"] = canonical({k: v for k, v in report.items() if k != "report_sha256"})
+    (folder / REPORT).write_text(json.dumps(report))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda out: next(out.rglob("*.parquet")).unlink(), "other files than the report"),
+        (lambda out: (out / "more.parquet").touch(), "other files than the report"),
+        (
+            lambda out: next(out.rglob("*-00002.parquet")).write_bytes(b"PAR1"),
+            "is NOT the file of the report",
+        ),
+        (lies, "has 51 rows, by the report 50"),
+    ],
+    ids=["one less", "one more", "other bytes", "another count"],
+)
+def test_a_folder_that_was_changed_is_found_out(folder: Path, change: Any, words: str) -> None:
+    assert invoke("perturb", "in", "-o", "out", *KEYED).exit_code == 0
+    change(Path("out"))
+    done = invoke("verify", "out")
+    assert done.exit_code == 1
+    assert words in done.output
+    if change is not lies:
+        asked = invoke("estimate", "out")
+        assert asked.exit_code in (1, 2)  # one more may be of no released folder
+        assert "is not the folder" in asked.output or "not in the same" in asked.output
+
+
+def test_a_plan_is_drafted_for_many_files(folder: Path) -> None:
+    public = ("--interval", "height=0,250", "--categories", "survey=a,b")
+    given = ("--epsilon", 2, "--columns", "height,survey", *public)
+    for source in ("in", "in/*/*-001.parquet"):
+        done = invoke("plan", source, *given)
+        assert done.exit_code == 0, done.output
+
+
 def test_folders_of_a_column_that_is_not_kept_are_refused(folder: Path) -> None:
     """Who shares a folder would share a file, whatever the mechanism says of the column."""
     TablePlan(plan().columns).write("plan.toml")
@@ -326,13 +393,18 @@ def test_files_of_every_form_are_one_table(folder: Path, end: str) -> None:
     assert pa.parquet.read_metadata("again.parquet").num_rows == 300
 
 
+@pytest.mark.slow
 def test_remote_files_are_read_where_they_are(folder: Path) -> None:
     fsspec = pytest.importorskip("fsspec", reason='needs pip install "bitldp[remote]"')
     memory = fsspec.filesystem("memory")
     for path in Path("in").rglob("*.parquet"):
         memory.pipe(f"/people/{path.relative_to('in')}", path.read_bytes())
     assert invoke("perturb", "in", "-o", "near", *KEYED).exit_code == 0
-    locations = {"memory": "memory://people", "glob": "memory://people/**/*.parquet", "file": f"file://{folder}/in"}
+    locations = {
+        "memory": "memory://people",
+        "glob": "memory://people/**/*.parquet",
+        "file": f"file://{folder}/in",
+    }
     for name, location in locations.items():
         done = invoke("perturb", location, "-o", name, *KEYED)
         assert done.exit_code == 0, done.output
@@ -362,7 +434,7 @@ def test_a_remote_file_that_changes_is_refused(folder: Path, monkeypatch: pytest
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
 def test_two_hundred_files_killed_half_way_are_gone_on_with(tmp_path: Path) -> None:
-    """The process ends by SIGKILL with about half of the files there, twice; the bytes are those of one run."""
+    """The process ends by SIGKILL with about half of the files there, twice; the bytes are of one run."""
     write(tmp_path / "in", files=200, rows=200)
     (tmp_path / "key").write_text("5eed" * 16)
     (tmp_path / "key").chmod(0o600)

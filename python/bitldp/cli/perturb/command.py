@@ -13,6 +13,7 @@ import typer
 
 from bitldp.cli.catalogue import MOST_THREADS, entries
 from bitldp.cli.commands import (
+    FOLDER_REPORT,
     FORMATS,
     FORMS,
     PIPE,
@@ -43,8 +44,9 @@ def perturb(
         typer.Argument(
             metavar="IN...",
             click_type=click.Path(),
-            help="Table (.csv, .tsv, either with .gz, .bz2 or .zst, .parquet, .arrow, .feather), array (.npy), "
-            "or - for standard input; or many: files, folders, globs and URIs such as s3://bucket/people.",
+            help="Table (.csv, .tsv, either with .gz, .bz2 or .zst, .parquet, .arrow, .feather), array "
+            "(.npy), or - for standard input. Many are one table: files, folders, globs, and URIs such as "
+            "s3://bucket/people.",
         ),
     ],
     out: Annotated[
@@ -277,10 +279,11 @@ def perturb(
         if not quiet:
             total = made["total_per_record"]
             exact, claimed = (number(float(total[name]), 6) for name in ("epsilon_exact", "epsilon_claimed"))
+            beside = f"{target.name}/{FOLDER_REPORT}" if folder else (report or report_path(target)).name
             condition = f", {total['given']}" if total["given"] else ""
             print(
                 f"{shown}: {made['rows']} rows, exact epsilon {exact} a row{condition} "
-                f"(claimed {claimed}); report in {(report or report_path(target)).relative_to(target.parent)}",
+                f"(claimed {claimed}); report in {beside}",
                 file=sys.stderr if target == PIPE else sys.stdout,
             )
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import bitldp
 import pyarrow as pa
+
+import bitldp
 from bitldp.cli.commands import FORMS, FileFormat, form_of
 from bitldp.cli.errors import UsageError
 from bitldp.cli.perturb.inputs import Inputs, located
@@ -23,10 +24,10 @@ from bitldp.cli.perturb.perturb import (
     charged,
     check_keys,
     enter_output,
-    said_before,
     moved_note,
     release_of_file,
     released_batch,
+    said_before,
     stream,
 )
 from bitldp.cli.perturb.privacy_report import privacy_report
@@ -95,9 +96,8 @@ def perturb_folder(request: Request, watcher: Watcher) -> dict[str, Any]:
     run = _Run(request, inputs, plan, release, form, names, watcher)
     with staged(request.target, state) as staging:
         if staging.finished:
-            watcher.note(
-                f"goes on: {len(staging.finished)} of {len(inputs)} files are there, from a run that ended early"
-            )
+            there = f"{len(staging.finished)} of {len(inputs)} files are there"
+            watcher.note(f"goes on: {there}, from a run that ended early")
         try:
             with interruptible() as signals:
                 checked = Checked(watcher, signals.check)

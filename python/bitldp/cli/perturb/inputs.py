@@ -18,7 +18,7 @@ from bitldp.cli.perturb.table_files import InputSource, TableReader, open_reader
 from bitldp.tables.dataset import DatasetFile, column_of_key, files_of, key_types
 from bitldp.tables.frames import plain_type
 
-__all__ = ["FileReader", "Inputs", "ManyReader", "located"]
+__all__ = ["FileReader", "Inputs", "ManyReader", "located", "reader_of"]
 
 
 class Inputs:
@@ -66,6 +66,8 @@ class Inputs:
                 raise UsageError(
                     f"{file.name}: is of another form than {self.files[0].name}; name one by a glob"
                 )
+        #: The first location.
+        self.folder = Path(locations[0])
         self.keys = key_types(self.files)
         self.types: dict[str, pa.DataType] = {}
         self._digests: dict[str, str] = {}
@@ -122,9 +124,7 @@ class Inputs:
         with self.opened(self.files[0]) as source:
             return self.open(source, self.files[0]).names
 
-    def survey(
-        self, columns: Sequence[str], digest: Callable[[Iterator[bytes]], str] | None = None
-    ) -> None:
+    def survey(self, columns: Sequence[str], digest: Callable[[Iterator[bytes]], str] | None = None) -> None:
         """Look at the columns of all files, and keep a digest of each file where one is asked for.
 
         Raises
@@ -170,7 +170,11 @@ class Inputs:
         ------
         CommandError
         """
-        if file.path in self._digests and file.local is None and digest(source.blocks()) != self._digests[file.path]:
+        if (
+            file.path in self._digests
+            and file.local is None
+            and digest(source.blocks()) != self._digests[file.path]
+        ):
             raise CommandError(f"{file.name}: was changed while it was read")
 
     def unchanged(self) -> _AllUnchanged:
@@ -264,6 +268,11 @@ class ManyReader:
             return located(self._file, lambda: release(rows, first - self._before))
 
         return own
+
+
+def reader_of(source: InputSource | Inputs) -> TableReader:
+    """Return the reader of one file, or of many."""
+    return ManyReader(source) if isinstance(source, Inputs) else open_reader(source)
 
 
 def located(file: DatasetFile, call: Callable[[], Any]) -> Any:

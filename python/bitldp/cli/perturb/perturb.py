@@ -19,7 +19,7 @@ from bitldp.base.errors import PlanError
 from bitldp.cli.commands import PIPE, FileFormat, form_of, is_pipe, report_path
 from bitldp.cli.errors import CommandError, UsageError
 from bitldp.cli.perturb.arrays import ArrayReader, perturb_array
-from bitldp.cli.perturb.inputs import Inputs, ManyReader
+from bitldp.cli.perturb.inputs import Inputs, ManyReader, reader_of
 from bitldp.cli.perturb.options_plan import plan_of_options
 from bitldp.cli.perturb.outputs import (
     Digested,
@@ -30,7 +30,7 @@ from bitldp.cli.perturb.outputs import (
 )
 from bitldp.cli.perturb.privacy_report import Charged, privacy_report
 from bitldp.cli.perturb.request import Request
-from bitldp.cli.perturb.table_files import Behind, InputSource, TableReader, open_reader, open_writer, opened
+from bitldp.cli.perturb.table_files import Behind, InputSource, TableReader, open_writer, opened
 from bitldp.cli.sign import Signer
 from bitldp.ledger.budget import BudgetExceededError, Ledger, LedgerChangedError, LedgerState, NoLedgerError
 from bitldp.ledger.entry import Entry, named
@@ -158,7 +158,7 @@ def _perturb(
     """Randomize an input that is open, or the files of one table."""
     unchanged = source.unchanged()
     array = ArrayReader(source) if source.form.kind == "npy" and isinstance(source, InputSource) else None
-    table = None if array is not None else _reader(source)
+    table = None if array is not None else reader_of(source)
     release: TableRelease | None = None
     warnings: tuple[str, ...] = ()
     if array is not None:
@@ -173,9 +173,7 @@ def _perturb(
     if isinstance(source, Inputs):
         check_keys(plan, source, whole=True)
         source.survey(reads, release.digest if release is not None and release.repeatable else None)
-    charge = charged(
-        request, plan, release, lambda: "" if release is None else source.digest(release.digest)
-    )
+    charge = charged(request, plan, release, lambda: "" if release is None else source.digest(release.digest))
     seeds: Sequence[np.random.SeedSequence | None] = [None] * len(plan.codecs)
     if request.seed is not None:
         seeds = np.random.SeedSequence(request.seed).spawn(len(plan.codecs))
@@ -211,10 +209,6 @@ def _perturb(
     return report
 
 
-def _reader(source: InputSource | Inputs) -> TableReader:
-    return ManyReader(source) if isinstance(source, Inputs) else open_reader(source)
-
-
 def check_keys(plan: TablePlan, inputs: Inputs, *, whole: bool) -> None:
     """Refuse files whose folders say of their records what the plan does not keep.
 
@@ -230,9 +224,9 @@ def check_keys(plan: TablePlan, inputs: Inputs, *, whole: bool) -> None:
             continue
         problem = "releases it" if name in plan.inputs else "does not keep it"
         raise UsageError(
-            f"column {name!r}: files are in folders of it, and the plan {problem}: records of one folder stay "
-            "together, which tells that they share its value; keep it, or write its values into the files, "
-            "in an order that says nothing"
+            f"column {name!r}: files are in folders of it, and the plan {problem}: records of one folder "
+            "stay together, which tells that they share its value; keep it, or write its values into the "
+            "files, in an order that says nothing"
         )
 
 
@@ -269,9 +263,7 @@ def _array_plan(request: Request, reader: ArrayReader) -> tuple[TablePlan, tuple
     return plan, warnings
 
 
-def release_of_file(
-    request: Request, source: InputSource | Inputs, names: Sequence[str]
-) -> TableRelease:
+def release_of_file(request: Request, source: InputSource | Inputs, names: Sequence[str]) -> TableRelease:
     """Return the release by a plan's file; refuse a plan that cannot be read, or does not fit the table."""
     if request.plan is None:
         raise UsageError("--plan: is needed")
@@ -318,7 +310,7 @@ def _key(request: Request) -> ReleaseKey | None:
 def charged(
     request: Request, plan: TablePlan, release: TableRelease | None, digest: Callable[[], str]
 ) -> Charged | None:
-    """Charge a run to its ledger before anything is released, a repeatable one once, by a digest of its data."""
+    """Charge a run to its ledger before anything is released; a repeatable one once, by its data's digest."""
     if request.ledger is None:
         if request.budget is not None:
             raise UsageError("--budget: begins a ledger; name it by --ledger")
@@ -459,12 +451,15 @@ class Checked:
     check: Callable[[], None]
 
     def warn(self, sentence: str) -> None:
+        """Show a warning."""
         self.watcher.warn(sentence)
 
     def note(self, sentence: str) -> None:
+        """Show a note."""
         self.watcher.note(sentence)
 
     def progress(self, position: int, total: int) -> None:
+        """Show how much was read, unless the run was interrupted."""
         self.check()
         self.watcher.progress(position, total)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, replace
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from functools import singledispatch
 from typing import Any, NamedTuple
 

@@ -17,7 +17,7 @@ from bitldp.cli.commands import FOLDER_REPORT
 from bitldp.cli.errors import CommandError, UsageError
 from bitldp.cli.perturb.outputs import Signals, Unchanged, digest
 
-__all__ = ["Part", "Staging", "check_folder", "contents_of", "digest_of", "staged"]
+__all__ = ["Part", "Staging", "check_folder", "digest_of", "is_listed", "staged"]
 
 
 class Part(NamedTuple):
@@ -30,21 +30,38 @@ class Part(NamedTuple):
 
 def digest_of(parts: Sequence[Part]) -> str:
     """Return the SHA-256 of a folder: of the names, rows and digests of its files, as canonical JSON."""
-    text = json.dumps([each._asdict() for each in parts], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(
+        [each._asdict() for each in parts], sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def contents_of(folder: Path) -> set[str]:
+def _contents(folder: Path) -> set[str]:
     """Return the names of all files in a folder and the folders in it, but for its report."""
     there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
     return there - {FOLDER_REPORT}
+
+
+def is_listed(report: Path, sha256: str, folder: Path) -> bool:
+    """Return whether a folder holds the files that a report lists, with their bytes, and nothing else."""
+    try:
+        parts = [Part(**each) for each in json.loads(report.read_bytes())["files"]]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return False
+    if digest_of(parts) != sha256 or _contents(folder) != {each.name for each in parts}:
+        return False
+    for each in parts:
+        with (folder / each.name).open("rb") as file:
+            if digest(file) != each.sha256:
+                return False
+    return True
 
 
 def _is_release(folder: Path) -> bool:
     """Return whether a folder holds what its report lists, and nothing else."""
     try:
         listed = json.loads((folder / FOLDER_REPORT).read_bytes())["files"]
-        return contents_of(folder) == {each["name"] for each in listed}
+        return _contents(folder) == {each["name"] for each in listed}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
 
@@ -199,7 +216,9 @@ def staged(target: Path, state: Mapping[str, Any] | None) -> Iterator[Staging]:
         If another run is writing it.
     """
     path = _journal(target)
-    with os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR | getattr(os, "O_BINARY", 0), 0o600), "r+b") as journal:
+    with os.fdopen(
+        os.open(path, os.O_CREAT | os.O_RDWR | getattr(os, "O_BINARY", 0), 0o600), "r+b"
+    ) as journal:
         with suppress(OSError):  # where the file system has no locks
             if not take(journal.fileno(), wait=False) or not _is_same(journal, path):
                 raise CommandError(f"{target}: another run is writing it")
