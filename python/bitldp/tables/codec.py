@@ -90,6 +90,8 @@ class ColumnSettings:
         Name of the mechanism in errors.
     spelled : callable
         Name of a setting, alone or with a value, for who may change it.
+    unit : str or None
+        Unit of the numbers that dates and times become.
     """
 
     columns: tuple[str, ...]
@@ -100,6 +102,7 @@ class ColumnSettings:
     decode: str | None = None
     mechanism: str = ""
     spelled: Callable[..., str] = _as_in_a_plan
+    unit: str | None = None
 
     @property
     def title(self) -> str:

@@ -26,11 +26,12 @@ from bitldp.tables.codec import KINDS, ColumnCodec, ColumnSettings, Missing
 from bitldp.tables.intervals import Intervals
 from bitldp.tables.labels import text_of
 from bitldp.tables.presence import answers_of_present, with_presence
+from bitldp.tables.values import UNITS
 
 __all__ = ["Column", "canonical_digest", "columns_of_toml", "toml_of"]
 
 _POLICIES = ("refuse", "category", "fill", "report")
-_FIELDS = ("categories", "interval", "nulls", "fill", "output", "label", "decode")
+_FIELDS = ("categories", "interval", "nulls", "fill", "output", "label", "decode", "unit")
 _KEYS = ("mechanism", "parameters", "columns", *_FIELDS)
 _DEFAULTS: dict[str, Any] = dict.fromkeys(_FIELDS) | {"nulls": "refuse"}
 
@@ -75,6 +76,11 @@ class Column:
     decode : {"unbiased", "reported"}, optional
         For numbers as values: decoded values whose mean is right (default, where there are any), or what each
         report says by itself, which is biased.
+    unit : str, optional
+        For dates and times as numbers: one of "days", "hours", "minutes", "seconds", "milliseconds" and
+        "microseconds", which the mechanism's interval counts, too. Instants and dates count from 1970-01-01
+        00:00 UTC, times of day from midnight; texts are ISO 8601. Without it dates count days, and other
+        times are refused.
 
     Raises
     ------
@@ -98,6 +104,7 @@ class Column:
     output: Literal["values", "codes", "bits"] | None = None
     label: str | None = None
     decode: Literal["unbiased", "reported"] | None = None
+    unit: str | None = None
 
     #: How each independent mechanism behind the column reads, releases and answers.
     codecs: tuple[ColumnCodec, ...] = field(init=False, repr=False, compare=False)
@@ -119,7 +126,13 @@ class Column:
         checks.choice("nulls", self.nulls, _POLICIES)
         if (self.nulls == "fill") != (self.fill is not None):
             raise PlanError(f"{ColumnSettings(columns).title}: nulls='fill' and fill= go together")
+        if self.unit is not None:
+            checks.choice("unit", self.unit, tuple(UNITS))
         self._set("codecs", self._made())
+        if self.unit is not None and not any(codec.numeric for codec in self.codecs):
+            raise PlanError(
+                f"{ColumnSettings(columns).title}: unit: is for numbers, and these are categories"
+            )
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -139,6 +152,7 @@ class Column:
             missing=Missing(self.nulls, self.fill),
             output=self.output,
             decode=self.decode,
+            unit=self.unit,
             mechanism=type(mechanism).__name__,
         )
 

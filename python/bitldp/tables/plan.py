@@ -30,7 +30,7 @@ from bitldp.tables.ids import SeenIds, ids_of
 from bitldp.tables.key import ReleaseKey
 from bitldp.tables.stream import StreamRelease, refuse_stream
 from bitldp.tables.streamed import released_stream, stream_of
-from bitldp.tables.types import checked_types, refuse_other, rounded, types_of
+from bitldp.tables.types import checked_types, refuse_other, rounded, types_of, wholes
 
 __all__ = ["TablePlan", "TableRelease"]
 
@@ -49,8 +49,9 @@ class TablePlan:
         Columns that leave as they are, without any privacy.
     types : mapping of str, optional
         Type of each column that is released, and of the records' ids: "integer", "float32", "float64",
-        "boolean", "date", "text" or "bytes". A table of other types is refused; numbers are taken in single
-        precision where the type is "float32". `typed` states the types of a first table.
+        "boolean", "date", "timestamp", "time", "duration", "text" or "bytes". A table of other types is
+        refused; numbers are taken in single precision where the type is "float32". `typed` states the types
+        of a first table.
 
     Raises
     ------
@@ -410,6 +411,7 @@ class TableRelease:
         if self.record is None:
             return None
         typed = bool(self.plan.types)
+        table = wholes(table, [self.record], self.plan.types, first_row)
         return ids_of(table.column(self.record), self.record, first_row, self.threads, typed=typed)
 
     def _check_types(self, schema: pa.Schema, *, ids_alone: bool = False) -> None:
@@ -485,7 +487,7 @@ class TableRelease:
 
     def _input(self, codec: ColumnCodec, table: pa.Table, first_row: int) -> NDArray[Any]:
         """Return what a mechanism takes of a table, of one type whatever the table's."""
-        x = codec.read(table, first_row)
+        x = codec.read(wholes(table, codec.columns, self.plan.types, first_row), first_row)
         x = x.astype(np.float64) if x.dtype == np.float32 else x
         return rounded(x, codec, self.plan.types) if self.plan.types else x
 

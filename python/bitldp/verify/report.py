@@ -45,10 +45,13 @@ _DELTA = Decimal("0.9")  # of a delta: what noise of least width reaches
 
 _COLUMN = {
     *("mechanism", "parameters", "columns", "categories", "interval", "nulls", "fill", "output", "label"),
-    "decode",
+    *("decode", "unit"),
 }
 _POLICIES = ("refuse", "category", "fill", "report")
-_TYPES = ("integer", "float32", "float64", "boolean", "date", "text", "bytes")
+_TYPES = (
+    *("integer", "float32", "float64", "boolean", "date", "text", "bytes"),
+    *("timestamp", "time", "duration"),
+)
 _BIT = 1.0 / 3.0  # of epsilon: what a bit takes that says whether there is a number
 
 
