@@ -28,6 +28,7 @@ __all__ = [
     "MechanismCommand",
     "Once",
     "categories",
+    "delimiter_hint",
     "form_of",
     "given_options",
     "is_pipe",
@@ -137,6 +138,8 @@ class FileFormat:
         Between the fields of a text.
     compression : {"gzip", "bz2", "zstd"} or None
         Of a text.
+    skip_blanks : bool
+        Whether blanks after the delimiter of a text are none of its fields.
     stream : bool
         Whether Arrow is written as a stream, without a footer; either is read.
     """
@@ -145,6 +148,7 @@ class FileFormat:
     delimiter: str = ","
     compression: Literal["gzip", "bz2", "zstd"] | None = None
     stream: bool = False
+    skip_blanks: bool = False
 
 
 #: Each form by the end of a file's name.
@@ -216,6 +220,15 @@ def form_of(path: Path, named: str | None, option: str, delimiter: str | None = 
 
 #: Name of the privacy report in a released folder; readers of tables pass over such names.
 FOLDER_REPORT = "_privacy.json"
+
+
+def delimiter_hint(names: Sequence[str]) -> str:
+    """Return what may be wrong with a text whose first line is one column, to be said behind an error."""
+    if len(names) != 1:
+        return ""
+    if "\t" in names[0]:
+        return "; the first line has tabs, which --from tsv takes for delimiters"
+    return "; the first line has semicolons: --delimiter ';'" if ";" in names[0] else ""
 
 
 def report_path(output: Path) -> Path:

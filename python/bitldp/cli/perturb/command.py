@@ -170,6 +170,13 @@ def perturb(
         ),
     ] = None,
     delimiter: Delimiter = None,
+    skip_blanks: Annotated[
+        bool, typer.Option("--skip-blanks", help="Blanks after a delimiter of IN are no part of a field.")
+    ] = False,
+    decimal: Annotated[
+        str | None,
+        typer.Option(metavar="C", help="Of the numbers of a text IN: a comma, with another --delimiter."),
+    ] = None,
     source_form: Annotated[str | None, source_format("IN")] = None,
     target_form: Annotated[
         str | None,
@@ -238,6 +245,8 @@ def perturb(
         if decode not in (None, *DECODES):
             raise UsageError(f"--decode {decode}: must be one of {', '.join(DECODES)}")
         separator(delimiter)
+        if decimal not in (None, ".", ","):
+            raise UsageError(f"--decimal {decimal}: must be a point or a comma")
         target, many, folder = Path(out), _are_many(sources), _is_folder(sources, out)
         if folder and record is not None:
             left.behind = "; the same command goes on with what is finished"
@@ -264,6 +273,8 @@ def perturb(
             output=output,
             decode=decode,
             delimiter=delimiter,
+            skip_blanks=skip_blanks,
+            decimal="," if decimal == "," else None,
             source_form=source_form,
             target_form=target_form,
             report=report,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -23,6 +24,7 @@ from bitldp.cli.perturb.perturb import (
     batch_rows,
     charged,
     check_keys,
+    commas_of,
     enter_output,
     moved_note,
     release_of_file,
@@ -70,7 +72,7 @@ def perturb_folder(request: Request, watcher: Watcher) -> dict[str, Any]:
         raise UsageError("--report: is for -o -; a folder has its report in it")
     if request.seed is not None:
         raise UsageError("--seed: is for one file; a folder is made repeatable by a plan and a key")
-    inputs = Inputs(request.sources, request.source_form, request.delimiter)
+    inputs = Inputs(request.sources, request.source_form, request.delimiter, skip_blanks=request.skip_blanks)
     form, suffix = _form(request, inputs)
     folders = [Path(each) for each in request.sources if not is_remote(each) and Path(each).is_dir()]
     sources = [file.local for file in inputs.files if file.local is not None]
@@ -131,7 +133,7 @@ def _form(request: Request, inputs: Inputs) -> tuple[FileFormat, str]:
     if request.target_form is not None:
         form = form_of(request.target, request.target_form, "--to", request.delimiter)
     else:
-        form = inputs.form
+        form = replace(inputs.form, skip_blanks=False)
     if form.kind == "npy":
         raise UsageError("--to npy: a folder holds tables")
     plain = {"csv": ".csv", "parquet": ".parquet", "arrow": ".arrow"}
@@ -165,6 +167,7 @@ class _Run:
         self._request, self._inputs, self._plan = request, inputs, plan
         self._release, self._form, self._names = release, form, names
         self._batch = batch_rows(plan.codecs, seeded=False)
+        self._commas = commas_of(request, plan)
         self._done = 0  # bytes of input
         self.moved = [0] * len(plan.codecs)
         self.whole = True  # whether all files are of this run
@@ -190,7 +193,9 @@ class _Run:
                 with staging.part(name) as output:
                     written = Digested(output)
                     reads = self._plan.reads if release is None else release.reads
-                    rows = stream(reader, reads, self._batch, self._of(file), self._form, written, at)
+                    rows = stream(
+                        reader, reads, self._batch, self._of(file), self._form, written, at, self._commas
+                    )
                 known = Part(name, rows, written.hexdigest())
         if name not in staging.finished:
             staging.keep(known)

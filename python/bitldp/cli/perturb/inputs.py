@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ class Inputs:
         Form of all files, where it is named.
     delimiter : str or None
         Of text.
+    skip_blanks : bool
+        Whether blanks after a delimiter are no part of a field.
 
     Raises
     ------
@@ -49,7 +52,14 @@ class Inputs:
         Type of each column that `survey` looked at, in all files.
     """
 
-    def __init__(self, locations: Sequence[str], named: str | None, delimiter: str | None) -> None:
+    def __init__(
+        self,
+        locations: Sequence[str],
+        named: str | None,
+        delimiter: str | None,
+        *,
+        skip_blanks: bool = False,
+    ) -> None:
         try:
             self.files = files_of(locations)
         except PlanError as error:
@@ -57,7 +67,8 @@ class Inputs:
         except OSError as error:
             problem = error.strerror or "cannot be reached"
             raise CommandError(f"{' '.join(locations[:2])}: {problem}") from None
-        self._forms = [form_of(Path(file.path), named, "--from", delimiter) for file in self.files]
+        forms = [form_of(Path(file.path), named, "--from", delimiter) for file in self.files]
+        self._forms = [replace(form, skip_blanks=skip_blanks) for form in forms]
         self.form: FileFormat = self._forms[0]
         for file, form in zip(self.files, self._forms, strict=True):
             if form.kind == "npy":

@@ -7,16 +7,17 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bitldp import _core
 from bitldp.base.errors import PlanError
-from bitldp.cli.commands import PIPE, FileFormat, form_of, is_pipe, report_path
+from bitldp.cli.commands import PIPE, FileFormat, delimiter_hint, form_of, is_pipe, report_path
 from bitldp.cli.errors import CommandError, UsageError
 from bitldp.cli.perturb.arrays import ArrayReader, perturb_array
 from bitldp.cli.perturb.inputs import Inputs, ManyReader, reader_of
@@ -39,6 +40,7 @@ from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.ids import SeenIds
 from bitldp.tables.key import ReleaseKey
 from bitldp.tables.plan import TablePlan, TableRelease
+from bitldp.tables.values import is_text
 
 __all__ = [
     "Checked",
@@ -46,6 +48,7 @@ __all__ = [
     "batch_rows",
     "charged",
     "check_keys",
+    "commas_of",
     "enter_output",
     "moved_note",
     "perturb",
@@ -99,7 +102,9 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
     """
     inputs = None
     if request.sources:
-        inputs = Inputs(request.sources, request.source_form, request.delimiter)
+        inputs = Inputs(
+            request.sources, request.source_form, request.delimiter, skip_blanks=request.skip_blanks
+        )
     forms = _forms(request, None if inputs is None else inputs.form)
     if (forms[0].kind == "npy") != (forms[1].kind == "npy"):
         raise UsageError(
@@ -121,7 +126,7 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
         if request.seed is not None:
             raise UsageError("--seed: is for one file; several are made repeatable by a plan and a key")
         return _perturb(request, inputs, forms[1], target, beside, watcher, signer)
-    with opened(request.source, forms[0]) as source:
+    with opened(request.source, replace(forms[0], skip_blanks=request.skip_blanks)) as source:
         return _perturb(request, source, forms[1], target, beside, watcher, signer)
 
 
@@ -195,7 +200,8 @@ def _perturb(
                     return released_batch(rows, plan, table.names, first, seeds, request.threads, moved)
 
                 own = table.released(released) if isinstance(table, ManyReader) else released
-                rows = stream(table, reads, batch, own, form, written, checked)
+                commas = commas_of(request, plan)
+                rows = stream(table, reads, batch, own, form, written, checked, commas)
                 if ids is not None:
                     ids.check()
             signals.check()
@@ -287,7 +293,8 @@ def release_of_file(request: Request, source: InputSource | Inputs, names: Seque
     for name in release.reads:
         if times[name] != 1:
             problem = "has several columns of that name" if times[name] else "has no such column"
-            raise UsageError(f"column {name!r} of {request.plan}: {source} {problem}")
+            hint = delimiter_hint(names)
+            raise UsageError(f"column {name!r} of {request.plan}: {source} {problem}{hint}")
     return release
 
 
@@ -472,14 +479,18 @@ def stream(
     form: FileFormat,
     file: Digested,
     watcher: Watcher,
+    commas: Sequence[str] = (),
 ) -> int:
-    """Stream a table through a release, `batch` rows at a time; return its rows."""
+    """Stream a table through a release, `batch` rows at a time; return its rows.
+
+    Texts of the columns `commas` are numbers with a decimal comma.
+    """
     rows = 0
     writer: Behind | None = None
     batches = reader.batches(columns, batch)
     try:
         for each in batches:
-            table = release(each, rows)
+            table = release(_with_points(each, commas), rows)
             if writer is None:
                 # The first batch is empty and shows the types: a file without rows has its columns, too.
                 writer = Behind(open_writer(file, form, table.schema))
@@ -499,6 +510,24 @@ def stream(
     if writer is not None:
         writer.close()
     return rows
+
+
+def commas_of(request: Request, plan: TablePlan) -> list[str]:
+    """Return the columns whose texts are numbers with a decimal comma."""
+    if request.decimal is None:
+        return []
+    return [name for codec in plan.codecs for name in codec.numeric]
+
+
+def _with_points(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return a table whose numbers have points for commas; a text that has a point is made no number."""
+    for name in columns:
+        column = table.column(name)
+        if is_text(column.type):
+            place = table.column_names.index(name)
+            apart = pc.replace_substring(column, ".", "..")
+            table = table.set_column(place, name, pc.replace_substring(apart, ",", "."))
+    return table
 
 
 def released_batch(

@@ -69,6 +69,10 @@ class Request:
         One of `DECODES`; None is the unbiased one, where there is any.
     delimiter : str or None
         Of CSV files; None: commas.
+    skip_blanks : bool
+        Whether blanks after a delimiter of the input are no part of a field.
+    decimal : str or None
+        ``,`` where the input's numbers have decimal commas.
     """
 
     source: Path
@@ -91,6 +95,8 @@ class Request:
     output: str | None = None
     decode: str | None = None
     delimiter: str | None = None
+    skip_blanks: bool = False
+    decimal: str | None = None
     source_form: str | None = None
     target_form: str | None = None
     report: Path | None = None

@@ -17,20 +17,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TextIO, cast
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
-from numpy.typing import NDArray
 
-from bitldp._core import csv_rows
 from bitldp.base.errors import DataError
 from bitldp.cli.commands import PIPE, FileFormat, is_pipe
-from bitldp.cli.errors import CommandError, UsageError
+from bitldp.cli.errors import CommandError
 from bitldp.cli.perturb.arrow_parts import DamagedError, blocks, rows_of
 from bitldp.cli.perturb.outputs import Unchanged
+from bitldp.cli.perturb.text_writer import TextWriter
 from bitldp.tables.frames import checked
 
 __all__ = [
@@ -38,7 +36,6 @@ __all__ = [
     "InputSource",
     "TableReader",
     "TableWriter",
-    "TextWriter",
     "open_reader",
     "open_writer",
     "opened",
@@ -164,101 +161,6 @@ def rebatch(pieces: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
             held += piece.num_rows - start
     if held:
         yield pa.concat_tables(waiting)
-
-
-#: A column of the core: numbers; or indices, offsets, bytes of words, and whether they are in quotes.
-_Fields = NDArray[Any] | tuple[NDArray[np.int32] | None, NDArray[np.int64], NDArray[np.uint8], bool]
-
-_NUMBERS = (pa.float32(), pa.float64())
-
-
-class TextWriter:
-    """A CSV file: texts in quotes, doubled within; missing values as nothing.
-
-    Parameters
-    ----------
-    file : file object
-        Binary; it stays open.
-    form : FileFormat
-    schema : pyarrow.Schema
-
-    Raises
-    ------
-    UsageError
-        For a column of a type that no text holds.
-    """
-
-    def __init__(self, file: Any, form: FileFormat, schema: pa.Schema) -> None:
-        for field in schema:
-            try:
-                _fields(pa.array([], field.type))
-            except pa.ArrowException:
-                raise UsageError(f"column {field.name!r} holds {field.type}, which no text holds") from None
-        self._file, self._delimiter = file, form.delimiter
-        file.write((self._delimiter.join(map(_quoted, schema.names)) + "\n").encode())
-
-    def write(self, table: pa.Table) -> None:
-        """Append the rows of a table."""
-        if table.num_rows:
-            whole = [_whole(column) for column in table.columns]
-            fields = [_alone(whole[0])] if len(whole) == 1 else [_fields(column) for column in whole]
-            self._file.write(csv_rows(fields, self._delimiter).data)
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'
-
-
-def _whole(column: Any) -> Any:
-    """Return a column in one piece."""
-    whole = column.combine_chunks()
-    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
-
-
-def _fields(column: Any) -> _Fields:
-    """Return a column as the core takes it."""
-    if pa.types.is_dictionary(column.type):
-        if column.dictionary.null_count:
-            return _fields(column.cast(column.type.value_type))
-        slots = pc.fill_null(column.indices.cast(pa.int32()), -1).to_numpy()
-        return (slots, *_words(column.dictionary))
-    if not column.null_count:
-        if pa.types.is_integer(column.type) or column.type in _NUMBERS:
-            numbers: NDArray[Any] = column.to_numpy()
-            return numbers
-        return (None, *_words(column))
-    there = column.is_valid().to_numpy(zero_copy_only=False)
-    return (np.where(there, np.arange(len(column), dtype=np.int32), np.int32(-1)), *_words(column))
-
-
-def _alone(column: Any) -> _Fields:
-    """Return a table's only column: a missing value is empty quotes, since readers skip a blank line."""
-    fields = _fields(column)
-    if isinstance(fields, np.ndarray):
-        return fields
-    slots, starts, content, quoted = fields
-    if slots is None:
-        return fields
-    empty = np.frombuffer(b"" if quoted else b'""', np.uint8)
-    words = np.concatenate([content[: starts[-1]], empty])
-    places = np.where(slots < 0, len(starts) - 1, slots).astype(np.int32)
-    return places, np.append(starts, np.int64(len(words))), words, quoted
-
-
-def _words(values: Any) -> tuple[NDArray[np.int64], NDArray[np.uint8], bool]:
-    """Return where values begin among the bytes of all of them, these, and whether they are in quotes.
-
-    Texts are; all else is as Arrow writes it.
-    """
-    quoted = str(values.type) in ("string", "large_string", "string_view", "binary", "large_binary")
-    viewed = not quoted or str(values.type) == "string_view"
-    texts = values.cast(pa.string()) if viewed else values
-    offsets, content = texts.buffers()[1:]
-    wide = np.int64 if str(texts.type).startswith("large") else np.int32
-    if not len(texts):
-        return np.zeros(1, np.int64), np.empty(0, np.uint8), quoted
-    slots = np.frombuffer(offsets, wide)[texts.offset : texts.offset + len(texts) + 1]
-    return slots.astype(np.int64, copy=False), np.frombuffer(content or b"", np.uint8), quoted
 
 
 #: Bytes of a record batch that is read as a whole; a larger one is read some rows at a time, where it can be.
@@ -484,10 +386,16 @@ class _CsvReader:
         self._source = source
         self._delimiter = source.form.delimiter
         # Bytes that are no UTF-8 concern only the columns that hold them: the header's reader lets them pass.
+        with source.open() as start:
+            if encoding := _encoding(start.read(4)):
+                raise CommandError(f"{source}: is text in {encoding}; a CSV file is read in UTF-8")
         with source.text("utf-8-sig", "surrogateescape") as file:
-            self.names = next(csv.reader(file, delimiter=self._delimiter), [])
-        if not self.names:
+            self._header = next(csv.reader(file, delimiter=self._delimiter), [])
+        if not self._header:
             raise CommandError(f"{source}: empty; a CSV file starts with a row of column names")
+        skips = source.form.skip_blanks
+        #: The columns, where asked for without the blanks before their names.
+        self.names = [name.lstrip(" \t") if skips else name for name in self._header]
         self.total = source.path.stat().st_size
         self._position = 0
 
@@ -521,6 +429,7 @@ class _CsvReader:
             raise CommandError(f"{self._source}: {problem}")
 
     def _parsed(self, columns: Sequence[str], block: int) -> Generator[pa.Table, None, None]:
+        own = [self._header[self.names.index(name)] for name in columns]
         # Arrow reads ahead in threads of its own, which must have nothing of Python in their hands: neither a
         # file object nor a handler of bad rows (see `InputSource.arrow`).
         with (
@@ -535,15 +444,19 @@ class _CsvReader:
                     ignore_empty_lines=False,
                 ),
                 convert_options=pa.csv.ConvertOptions(
-                    include_columns=list(columns),
-                    column_types=dict.fromkeys(columns, pa.string()),
+                    include_columns=list(own),
+                    column_types=dict.fromkeys(own, pa.string()),
                     strings_can_be_null=False,
                 ),
             ) as reader,
         ):
             for batch in reader:
                 self._position = file.tell()
-                yield pa.Table.from_batches([batch])
+                table = pa.Table.from_batches([batch])
+                if self._source.form.skip_blanks:
+                    texts = [pc.utf8_ltrim(column, " \t") for column in table.columns]
+                    table = pa.table(texts, names=list(columns))
+                yield table
 
     def _open_quote(self) -> str:
         """Say where a quote is never closed, if one is: read slowly, for quotes may stand within a text."""
@@ -586,6 +499,14 @@ class _CsvReader:
         return (
             self._open_quote() or f"not well-formed CSV in UTF-8, or a row longer than {CSV_BLOCK >> 20} MiB"
         )
+
+
+def _encoding(start: bytes) -> str:
+    """Return the encoding of a text that is not UTF-8, by its first bytes; nothing of another."""
+    if start[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff"):
+        return "UTF-32"
+    marked = start[:2] in (b"\xff\xfe", b"\xfe\xff")
+    return "UTF-16" if marked or start[:2].count(0) == 1 else ""
 
 
 class _ParquetReader:
