@@ -52,7 +52,8 @@ class Column:
         Any that takes columns: numbers, categories, or points of an interval. Its epsilon is that of one
         record over all columns named here.
     columns : str or sequence of str
-        As many as the mechanism takes, together.
+        As many as the mechanism takes, together; or, for several features, one column of lists of so many
+        numbers, such as embeddings. What is released of "x" are then the columns "x[0]", "x[1]" and so on.
     categories : sequence, optional
         The public list of the values of a column of categories, in the order of the mechanism's categories;
         of a mechanism with labels, its labels. Of `label`, where there is one. Of `CategoricalRecord` and
@@ -145,8 +146,13 @@ class Column:
     def settings(self, mechanism: Mechanism) -> ColumnSettings:
         """Return the settings of one mechanism of the column; its errors name them as a plan does."""
         categories = self.categories if self.categories is not None else _labels_of(self.mechanism)
+        columns, listed = tuple(self.columns), None
+        if len(columns) == 1 and mechanism.columns > 1 and mechanism._takes in ("numbers", "reals"):
+            listed = columns[0]
+            columns = tuple(f"{listed}[{j}]" for j in range(mechanism.columns))
         return ColumnSettings(
-            columns=tuple(self.columns),
+            columns=columns,
+            listed=listed,
             categories=None if categories is None else tuple(categories),
             interval=self.interval,
             missing=Missing(self.nulls, self.fill),

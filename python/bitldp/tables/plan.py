@@ -127,7 +127,7 @@ class TablePlan:
     @property
     def inputs(self) -> tuple[str, ...]:
         """The columns that mechanisms read."""
-        return tuple(dict.fromkeys(name for codec in self.codecs for name in codec.columns))
+        return tuple(dict.fromkeys(name for codec in self.codecs for name in codec.inputs))
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -443,7 +443,7 @@ class TableRelease:
                 reports = codec.randomize(x, threads=self.threads)
             else:
                 reports = codec.randomize_keyed(x, key=key, ids=ids, column=column, threads=self.threads)
-            arrow_type = table.schema.field(codec.columns[0]).type
+            arrow_type = table.schema.field(codec.inputs[0]).type
             made += [(name, _signed(codec, values)) for name, values in codec.written(reports, arrow_type)]
             column += len(codec.columns)
         made += [(name, table.column(name)) for name in self.plan.keep]
@@ -487,7 +487,7 @@ class TableRelease:
 
     def _input(self, codec: ColumnCodec, table: pa.Table, first_row: int) -> NDArray[Any]:
         """Return what a mechanism takes of a table, of one type whatever the table's."""
-        x = codec.read(wholes(table, codec.columns, self.plan.types, first_row), first_row)
+        x = codec.read(wholes(table, codec.inputs, self.plan.types, first_row), first_row)
         x = x.astype(np.float64) if x.dtype == np.float32 else x
         return rounded(x, codec, self.plan.types) if self.plan.types else x
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bitldp.base.errors import PlanError
 from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.frames import plain_column, plain_type
-from bitldp.tables.values import whole_numbers
+from bitldp.tables.values import element_type, whole_numbers
 
 __all__ = ["TYPES", "checked_types", "refuse_other", "rounded", "types_of", "wholes"]
 
@@ -53,8 +53,8 @@ def types_of(
     """
     found = {}
     for codec in codecs:
-        for name in codec.columns:
-            kind = _type(name, schema.field(name).type, exact)
+        for name in codec.inputs:
+            kind = _type(name, element_type(schema.field(name).type), exact)
             number = name in codec.numeric and codec.settings.unit is None  # of a file without types
             number = number and kind == "text" and not exact
             found[name] = "float32" if number else kind
@@ -112,7 +112,7 @@ def checked_types(types: Any, codecs: Sequence[ColumnCodec]) -> dict[str, str]:
     for name, kind in types.items():
         if kind not in TYPES:
             raise PlanError(f"types: {name!r} must be one of {', '.join(TYPES)}")
-    names = [name for codec in codecs for name in codec.columns]
+    names = [name for codec in codecs for name in codec.inputs]
     if types and (absent := [name for name in names if name not in types]):
         raise PlanError(f"types: column {absent[0]!r} has none; either all columns have a type, or none has")
     others = [name for name in types if name not in names]
@@ -159,7 +159,8 @@ def wholes(table: pa.Table, columns: Sequence[str], types: Mapping[str, str], fi
 
 def rounded(x: NDArray[Any], codec: ColumnCodec, types: Mapping[str, str]) -> NDArray[Any]:
     """Return an encoded batch with numbers in the stated precision; what is in a range stays there."""
-    single = [j for j, name in enumerate(codec.columns) if name in codec.numeric and types[name] == "float32"]
+    stated = [types[codec.settings.listed or name] for name in codec.columns]
+    single = [j for j, name in enumerate(codec.columns) if name in codec.numeric and stated[j] == "float32"]
     if not single or x.dtype.kind != "f" or not len(x):
         return x
     table = x.reshape(len(x), -1).astype(np.float64)

@@ -1,7 +1,8 @@
-"""Values of columns as mechanisms take them: times in a stated unit, and whole floats as integers."""
+"""Values of columns as mechanisms take them: times in a unit, whole floats as integers, lists as features."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bitldp.base.errors import DataError, PlanError
+from bitldp.tables.frames import refuse_null
 
-__all__ = ["UNITS", "dates", "in_unit", "is_text", "is_time", "whole_numbers"]
+__all__ = [
+    "UNITS",
+    "dates",
+    "element_type",
+    "features_of",
+    "in_unit",
+    "is_text",
+    "is_time",
+    "whole_numbers",
+]
 
 #: Nanoseconds of each unit that a plan states for columns of dates and times.
 UNITS = {
@@ -154,3 +165,46 @@ def _is_one(text: Any, kind: pa.DataType) -> bool:
     except pa.ArrowException:
         return False
     return True
+
+
+# -- lists
+
+
+def element_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the elements of lists; another type as it is."""
+    return kind.value_type if _is_list(kind) else kind
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_fixed_size_list(kind) or types.is_list(kind) or types.is_large_list(kind))
+
+
+def features_of(table: pa.Table, name: str, features: Sequence[str], first_row: int) -> pa.Table:
+    """Return a table of the elements of a column of lists, a column for each feature.
+
+    Raises
+    ------
+    PlanError
+        For a column of something else, or of lists of another length.
+    DataError
+        For a missing list, or one of another length where lengths differ, by its row.
+    """
+    column, width = table.column(name), len(features)
+    if not _is_list(column.type):
+        raise PlanError(
+            f"column {name!r} holds {column.type}: {width} features are so many columns, or lists of {width}"
+        )
+    refuse_null(column, name, first_row)
+    if pa.types.is_fixed_size_list(column.type):
+        if column.type.list_size != width:
+            raise PlanError(
+                f"column {name!r} holds lists of {column.type.list_size}; the mechanism takes {width}"
+            )
+    else:
+        other = pc.not_equal(pc.list_value_length(column), width)
+        if pc.any(other).as_py():
+            raise _refused(other, name, first_row, f"is no list of {width}, as the mechanism takes")
+    flat = pc.list_flatten(column)
+    starts = np.arange(table.num_rows, dtype=np.int64) * width
+    return pa.table({each: flat.take(pa.array(starts + j)) for j, each in enumerate(features)})

@@ -204,7 +204,9 @@ def _typed(types: Any, entries: Sequence[Mapping[str, Any]]) -> None:
     """Check that a plan states a type of each column that a mechanism reads, and of one more: the ids'."""
     must(isinstance(types, Mapping) and len(types) > 0, "the plan's types are none")
     must(all(kind in _TYPES for kind in types.values()), "the plan states a type that no column has")
-    read = {name for entry in entries for name in entry["columns"]}
+    lists = {name for name in types if any(f"{name}[0]" in entry["columns"] for entry in entries)}
+    read = {name for entry in entries for name in entry["columns"] if name.rpartition("[")[0] not in lists}
+    read |= lists
     must(read <= set(types), "the plan states types, and not of all of its columns")
     must(len(set(types) - read) <= 1, "the plan states types of columns that it does not read")
 
@@ -215,7 +217,10 @@ def _planned(entry: Mapping[str, Any], part: _Part) -> None:
     title = ", ".join(entry["columns"][:3])
     columns, stated = column["columns"], entry["parameters"]
     must(entry["mechanism"] == name, f"{title}: is {entry['mechanism']}, by the plan {name}")
-    must(entry["columns"] == ([columns] if isinstance(columns, str) else columns), f"{title}: other columns")
+    named, many = [columns] if isinstance(columns, str) else columns, stated.get("features", 1)
+    if len(named) == 1 and type(many) is int and many > 1:  # a column of lists
+        named = [f"{named[0]}[{j}]" for j in range(many)]
+    must(entry["columns"] == named, f"{title}: other columns")
     for each in sorted({*plan, *stated}):
         must(_same(plan.get(each), stated.get(each)), f"{title}: {each} is another in the plan")
     if not parameters.known(name):

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import bitldp
 import pytest
 
 pytest.importorskip("typer", reason='needs pip install "bitldp[cli]"')
@@ -22,7 +23,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 from bitldp.cli.perturb import staging
 from bitldp.ledger import Ledger
-from bitldp.tables import ReleaseKey, TablePlan
+from bitldp.tables import Column, ReleaseKey, TablePlan
 from bitldp.verify.report import canonical
 from support.command import invoke
 from support.plans import people, plan
@@ -467,3 +468,29 @@ def test_two_hundred_files_killed_half_way_are_gone_on_with(tmp_path: Path) -> N
     assert not list(tmp_path.glob(".*"))
     with Ledger.open(tmp_path / "ledger.json") as ledger:
         assert ledger.spent == plan().guarantee.record
+
+
+def test_lists_and_times_of_many_files_are_released_and_verified(folder: Path) -> None:
+    Path("lists").mkdir()
+    for number in range(2):
+        table = pa.table(
+            {
+                "id": range(number * 10, number * 10 + 10),
+                "e": pa.FixedSizeListArray.from_arrays(pa.array([0.5] * 30), 3),
+                "at": pa.array([86_400 * number] * 10, pa.timestamp("s")),
+            }
+        )
+        pa.parquet.write_table(table, f"lists/{number}.parquet")
+    columns = [
+        Column(bitldp.Piecewise(epsilon=3.0, features=3, interval=(0.0, 1.0)), "e"),
+        Column(bitldp.Duchi(epsilon=1.0, interval=(0.0, 9.0)), "at", unit="days"),
+    ]
+    for typed in (False, True):
+        made = TablePlan(columns)
+        (made.typed(pa.parquet.read_table("lists/0.parquet"), "id") if typed else made).write("plan.toml")
+        done = invoke("perturb", "lists", "-o", f"out{typed}", *KEYED)
+        assert done.exit_code == 0, done.output
+        done = invoke("verify", f"out{typed}")
+        assert done.exit_code == 0, done.output
+        assert "e[0], e[1], e[2], at" in done.output.replace("\n", " ")
+        assert invoke("estimate", f"out{typed}").exit_code == 0

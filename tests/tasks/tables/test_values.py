@@ -234,3 +234,55 @@ def test_a_zone_says_which_day_it_is() -> None:
     midnight = datetime(2026, 1, 1, 23, tzinfo=timezone.utc)
     rome = pa.array([midnight], pa.timestamp("us", "Europe/Rome"))
     assert plan.columns[0].codecs[0].read(pa.table({"x": rome}), 1).tolist() == [1]
+
+
+# -- lists
+
+
+LISTS = TablePlan([Column(bitldp.Piecewise(epsilon=3.0, features=3, interval=(0.0, 9.0)), "e")])
+NUMBERS = np.arange(18.0).reshape(6, 3) / 2.0
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        pa.FixedSizeListArray.from_arrays(pa.array(NUMBERS.ravel()), 3),
+        pa.array(NUMBERS.tolist()),
+        pa.array(NUMBERS.tolist(), pa.large_list(pa.float64())),
+    ],
+    ids=["fixed", "list", "large list"],
+)
+def test_lists_are_features(lists: Any) -> None:
+    names = ["e[0]", "e[1]", "e[2]"]
+    apart = TablePlan([Column(bitldp.Piecewise(epsilon=3.0, features=3, interval=(0.0, 9.0)), names)])
+    table = pa.table({"id": range(6), "e": lists})
+    columns = pa.table({"id": range(6), **{name: NUMBERS[:, j] for j, name in enumerate(names)}})
+    read = LISTS.codecs[0].read(table, 1)
+    assert read.tolist() == NUMBERS.tolist()
+    assert LISTS.codecs[0].read(table.slice(2, 3), 1).tolist() == NUMBERS[2:5].tolist()
+    assert LISTS.columns[0].to_document()["columns"] == ["e"]
+    assert TablePlan.from_toml(LISTS.to_toml()) == LISTS
+    assert LISTS.inputs == ("e",)
+    released = LISTS.release()(table)
+    assert released.column_names == names == apart.release()(columns).column_names
+    estimates = LISTS.aggregate().update(released).estimate()
+    assert estimates.column("column").to_pylist() == names
+    typed = LISTS.typed(table, "id")
+    assert typed.types == {"e": "float32", "id": "integer"}
+    assert typed.release(KEY, record="id")(table).num_rows == 6
+
+
+@pytest.mark.parametrize(
+    ("lists", "words"),
+    [
+        (pa.array([[1.0, 2.0]]), "row 1, column 'e': is no list of 3"),
+        (pa.array([[1.0, 2.0, 3.0], None]), "row 2, column 'e': missing value"),
+        (pa.array([[1.0, 2.0, 3.0], [1.0, None, 3.0]]), r"row 2, column 'e\[1\]': missing value"),
+        (pa.FixedSizeListArray.from_arrays(pa.array([1.0, 2.0]), 2), "column 'e' holds lists of 2"),
+        (pa.array([1.0]), "column 'e' holds double: 3 features are so many columns, or lists of 3"),
+        (pa.array([["a", "b", "c"]]), r"column 'e\[0\]': not a number"),
+    ],
+)
+def test_what_is_no_list_of_features_is_refused(lists: Any, words: str) -> None:
+    with pytest.raises((DataError, PlanError), match=words):
+        LISTS.release()(pa.table({"e": lists}))

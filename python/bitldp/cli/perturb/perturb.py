@@ -548,6 +548,6 @@ def released_batch(
         x = codec.read(batch, first + 1)
         moved[number] += codec.outside(x)
         reports = codec.randomize(x, rng=seed, first=first, threads=threads)
-        columns |= codec.by_column(codec.written(reports, batch.schema.field(codec.columns[0]).type))
+        columns |= codec.by_column(codec.written(reports, batch.schema.field(codec.inputs[0]).type))
     output = [pair for name in names for pair in columns.get(name, [])]
     return pa.table([values for _, values in output], names=[name for name, _ in output])
