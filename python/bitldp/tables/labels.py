@@ -64,8 +64,9 @@ class Dictionary:
         values = plain_column(pa.array(batch) if isinstance(batch, np.ndarray) else batch.column(column))
         if isinstance(values, pa.ChunkedArray):
             values = values.combine_chunks()
+        listed = self.typed(values.type)
         values = _comparable(values, column, first_row)
-        codes = pc.index_in(values, value_set=self.typed(values.type))
+        codes = pc.index_in(values, value_set=listed)
         if self.missing.policy == "refuse":
             refuse_null(values, column, first_row)
         else:
@@ -89,7 +90,10 @@ class Dictionary:
     def typed(self, arrow_type: pa.DataType) -> pa.Array:
         """Return the categories as an Arrow array of the type of a column; without that of missing values."""
         column = self.column
-        arrow_type = _comparable_type(arrow_type)
+        held, arrow_type = plain_type(arrow_type), _comparable_type(arrow_type)
+        wrong = PlanError(
+            f"column {column!r} holds {held}: categories are text, integers, booleans, dates or decimals"
+        )
         if pa.types.is_integer(arrow_type):
             parse: Callable[[str], Any] = int
         elif pa.types.is_boolean(arrow_type):
@@ -101,10 +105,7 @@ class Dictionary:
         elif pa.types.is_decimal(arrow_type):
             parse = Decimal
         else:
-            raise PlanError(
-                f"column {column!r} holds {arrow_type}: categories are text, integers, booleans, dates or "
-                "decimals"
-            )
+            raise wrong
         try:
             # Booleans are written in any case; text and integers as they are.
             texts = [text.lower() if pa.types.is_boolean(arrow_type) else text for text in self.categories]
@@ -112,8 +113,10 @@ class Dictionary:
             if pa.types.is_decimal(arrow_type) and dictionary.cast(pa.string()).to_pylist() != texts:
                 raise ValueError
         except (ValueError, KeyError, OverflowError, InvalidOperation, pa.ArrowException):
+            if pa.types.is_floating(held):
+                raise wrong from None
             raise PlanError(
-                f"--categories: column {column!r} holds {arrow_type}, some category given is not"
+                f"--categories: column {column!r} holds {held}, some category given is not"
             ) from None
         if len(pc.unique(dictionary)) != len(dictionary):
             raise PlanError(f"--categories: two categories of column {column!r} are the same {arrow_type}")

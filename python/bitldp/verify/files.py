@@ -94,7 +94,11 @@ def _text(path: Path) -> io.TextIOWrapper:
     with path.open("rb") as file:
         start = file.read(4)
     if start == b"\x28\xb5\x2f\xfd":
-        raise Unproven("what zstd compressed is not read here")
+        try:
+            from compression import zstd  # of the standard library from Python 3.14 on
+        except ImportError:
+            raise Unproven("what zstd compressed is read by Python 3.14 and later") from None
+        return io.TextIOWrapper(zstd.open(path), encoding="utf-8-sig", newline="")
     packed = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open}
     binary: Any = packed.get(start[:2], open)(path, "rb")
     return io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")

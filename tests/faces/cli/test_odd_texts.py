@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import sys
 from pathlib import Path
 
 import pytest
@@ -99,7 +100,8 @@ def test_compressed_texts_are_read_and_written(tmp_path: Path, end: str) -> None
         with opened(packed, "rt") as file:
             assert file.read().splitlines()[1] == '"Rome"'
     verified = invoke("verify", f"{packed}.privacy.json", packed)
-    assert ("what zstd compressed is not read here" in verified.output) == end.endswith("zst")
+    unread = end.endswith("zst") and sys.version_info < (3, 14)
+    assert ("what zstd compressed is read by Python 3.14" in verified.output) == unread
     assert invoke("estimate", packed).exit_code == 0
     packed.write_bytes(packed.read_bytes()[:-9])
     done = invoke("perturb", packed, "-o", tmp_path / "no.csv", *given)
