@@ -122,7 +122,8 @@ def test_a_table_goes_through_pipes_in_every_format(
     assert json.loads(report.read_text())["output"] == "-"
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
     (tmp_path / "out").write_bytes(result.stdout_bytes)
-    assert invoke("verify", report, tmp_path / "out").exit_code == 0
+    unread = name.endswith("zst") and sys.version_info < (3, 14)
+    assert invoke("verify", report, tmp_path / "out").exit_code == 3 * unread
     answers = run(
         result.stdout_bytes, "estimate", "-", "--from", name, "--report", report, "--format", "json"
     )
@@ -353,7 +354,7 @@ def offered(line: str) -> set[str]:
         ("bitldp e", {"estimate", "explain"}),
         ("bitldp perturb --mechanism pie", {"piecewise", "piecewise-sub"}),
         ("bitldp perturb x.csv --mechanism grr --output ", {"values", "codes", "bits"}),
-        ("bitldp perturb - --from csv", {"csv", "csv.gz"}),
+        ("bitldp perturb - --from csv", {"csv", "csv.gz", "csv.bz2", "csv.zst"}),
         ("bitldp estimate x.csv --format t", {"table"}),
     ],
 )
