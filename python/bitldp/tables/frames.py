@@ -20,6 +20,7 @@ __all__ = [
     "alike",
     "checked",
     "first_row_of",
+    "is_text",
     "metadata_of",
     "opened",
     "plain_column",
@@ -127,6 +128,11 @@ def plain_type(arrow_type: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(arrow_type):
         return plain_type(arrow_type.value_type)
     return pa.string() if str(arrow_type) == "string_view" else arrow_type
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether a plain type is text, of pandas and polars too."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def plain_column(column: Any) -> Any:

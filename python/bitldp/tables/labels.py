@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from bitldp.base.errors import DataError, PlanError
 from bitldp.tables.codec import MISSING_TEXTS, Batch, ColumnCodec, Missing, codes_of_values
-from bitldp.tables.frames import first_row_of, plain_column, plain_type, refuse_null
+from bitldp.tables.frames import first_row_of, is_text, plain_column, plain_type, refuse_null
 from bitldp.tables.intervals import Intervals
 from bitldp.tables.reading import Of, Reading, indicators, refused
-from bitldp.tables.values import dates, is_text, whole_numbers
+from bitldp.tables.values import dates, whole_numbers
 
 __all__ = ["Dictionary", "Labels", "text_of"]
 

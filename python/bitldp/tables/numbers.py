@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from bitldp.base.arrays import first
 from bitldp.base.errors import DataError, PlanError
 from bitldp.tables.codec import MISSING_TEXTS, Batch, ColumnCodec, Decoding, Missing, codes_of_values
-from bitldp.tables.frames import plain_column, refuse_null
+from bitldp.tables.frames import is_text, plain_column, refuse_null
 from bitldp.tables.reading import Of, Reading, by_code, refused, squares, steps
-from bitldp.tables.values import in_unit, is_text
+from bitldp.tables.values import in_unit
 
 __all__ = [
     "Numbers",

@@ -411,7 +411,8 @@ class TableRelease:
         if self.record is None:
             return None
         typed = bool(self.plan.types)
-        table = wholes(table, [self.record], self.plan.types, first_row)
+        if typed:
+            table = wholes(table, [self.record], self.plan.types, first_row)
         return ids_of(table.column(self.record), self.record, first_row, self.threads, typed=typed)
 
     def _check_types(self, schema: pa.Schema, *, ids_alone: bool = False) -> None:
@@ -487,7 +488,9 @@ class TableRelease:
 
     def _input(self, codec: ColumnCodec, table: pa.Table, first_row: int) -> NDArray[Any]:
         """Return what a mechanism takes of a table, of one type whatever the table's."""
-        x = codec.read(wholes(table, codec.inputs, self.plan.types, first_row), first_row)
+        if self.plan.types:
+            table = wholes(table, codec.inputs, self.plan.types, first_row)
+        x = codec.read(table, first_row)
         x = x.astype(np.float64) if x.dtype == np.float32 else x
         return rounded(x, codec, self.plan.types) if self.plan.types else x
 

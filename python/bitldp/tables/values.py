@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bitldp.base.errors import DataError, PlanError
-from bitldp.tables.frames import refuse_null
+from bitldp.tables.frames import is_text, refuse_null
 
 __all__ = [
     "UNITS",
@@ -19,7 +19,6 @@ __all__ = [
     "element_type",
     "features_of",
     "in_unit",
-    "is_text",
     "is_time",
     "whole_numbers",
 ]
@@ -34,11 +33,6 @@ UNITS = {
     "microseconds": 10**3,
 }
 _TICKS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Return whether a plain type is text, of pandas and polars too."""
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def is_time(kind: pa.DataType) -> bool:

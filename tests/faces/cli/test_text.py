@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv
 from bitldp.cli.commands import FileFormat
 from bitldp.cli.errors import UsageError
-from bitldp.cli.perturb.text_writer import TextWriter
+from bitldp.cli.perturb.table_files import TextWriter
 
 ROWS = 40_000
 RNG = np.random.default_rng(0)

@@ -305,7 +305,7 @@ def _are_many(sources: Sequence[str]) -> bool:
 
     if len(sources) > 1 and "-" in sources:
         raise UsageError("-: standard input is one table, and no other goes with it")
-    return len(sources) > 1 or (sources[0] != "-" and is_many(sources[0]))
+    return len(sources) > 1 or (not (Path(sources[0]).is_file() or sources[0] == "-") and is_many(sources[0]))
 
 
 def _is_folder(sources: Sequence[str], out: str) -> bool:

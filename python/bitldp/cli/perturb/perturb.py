@@ -20,7 +20,7 @@ from bitldp.base.errors import PlanError
 from bitldp.cli.commands import PIPE, FileFormat, delimiter_hint, form_of, is_pipe, report_path
 from bitldp.cli.errors import CommandError, UsageError
 from bitldp.cli.perturb.arrays import ArrayReader, perturb_array
-from bitldp.cli.perturb.inputs import Inputs, ManyReader, reader_of
+from bitldp.cli.perturb.inputs import Inputs, ManyReader
 from bitldp.cli.perturb.options_plan import plan_of_options
 from bitldp.cli.perturb.outputs import (
     Digested,
@@ -31,16 +31,16 @@ from bitldp.cli.perturb.outputs import (
 )
 from bitldp.cli.perturb.privacy_report import Charged, privacy_report
 from bitldp.cli.perturb.request import Request
-from bitldp.cli.perturb.table_files import Behind, InputSource, TableReader, open_writer, opened
+from bitldp.cli.perturb.table_files import Behind, InputSource, TableReader, open_reader, open_writer, opened
 from bitldp.cli.sign import Signer
 from bitldp.ledger.budget import BudgetExceededError, Ledger, LedgerChangedError, LedgerState, NoLedgerError
 from bitldp.ledger.entry import Entry, named
 from bitldp.privacy import Guarantee
 from bitldp.tables.codec import ColumnCodec
+from bitldp.tables.frames import is_text
 from bitldp.tables.ids import SeenIds
 from bitldp.tables.key import ReleaseKey
 from bitldp.tables.plan import TablePlan, TableRelease
-from bitldp.tables.values import is_text
 
 __all__ = [
     "Checked",
@@ -163,7 +163,13 @@ def _perturb(
     """Randomize an input that is open, or the files of one table."""
     unchanged = source.unchanged()
     array = ArrayReader(source) if source.form.kind == "npy" and isinstance(source, InputSource) else None
-    table = None if array is not None else reader_of(source)
+    table = (
+        None
+        if array is not None
+        else ManyReader(source)
+        if isinstance(source, Inputs)
+        else open_reader(source)
+    )
     release: TableRelease | None = None
     warnings: tuple[str, ...] = ()
     if array is not None:

@@ -12,23 +12,26 @@ import tempfile
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TextIO, cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
+from numpy.typing import NDArray
 
+from bitldp._core import csv_rows
 from bitldp.base.errors import DataError
 from bitldp.cli.commands import PIPE, FileFormat, is_pipe
-from bitldp.cli.errors import CommandError
+from bitldp.cli.errors import CommandError, UsageError
+from bitldp.cli.perturb import text_faults as faults
 from bitldp.cli.perturb.arrow_parts import DamagedError, blocks, rows_of
 from bitldp.cli.perturb.outputs import Unchanged
-from bitldp.cli.perturb.text_writer import TextWriter
 from bitldp.tables.frames import checked
 
 __all__ = [
@@ -36,6 +39,7 @@ __all__ = [
     "InputSource",
     "TableReader",
     "TableWriter",
+    "TextWriter",
     "open_reader",
     "open_writer",
     "opened",
@@ -163,6 +167,101 @@ def rebatch(pieces: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
         yield pa.concat_tables(waiting)
 
 
+#: A column of the core: numbers; or indices, offsets, bytes of words, and whether they are in quotes.
+_Fields = NDArray[Any] | tuple[NDArray[np.int32] | None, NDArray[np.int64], NDArray[np.uint8], bool]
+
+_NUMBERS = (pa.float32(), pa.float64())
+
+
+class TextWriter:
+    """A CSV file: texts in quotes, doubled within; missing values as nothing.
+
+    Parameters
+    ----------
+    file : file object
+        Binary; it stays open.
+    form : FileFormat
+    schema : pyarrow.Schema
+
+    Raises
+    ------
+    UsageError
+        For a column of a type that no text holds.
+    """
+
+    def __init__(self, file: Any, form: FileFormat, schema: pa.Schema) -> None:
+        for field in schema:
+            try:
+                _fields(pa.array([], field.type))
+            except pa.ArrowException:
+                raise UsageError(f"column {field.name!r} holds {field.type}, which no text holds") from None
+        self._file, self._delimiter = file, form.delimiter
+        file.write((self._delimiter.join(map(_quoted, schema.names)) + "\n").encode())
+
+    def write(self, table: pa.Table) -> None:
+        """Append the rows of a table."""
+        if table.num_rows:
+            whole = [_whole(column) for column in table.columns]
+            fields = [_alone(whole[0])] if len(whole) == 1 else [_fields(column) for column in whole]
+            self._file.write(csv_rows(fields, self._delimiter).data)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _whole(column: Any) -> Any:
+    """Return a column in one piece."""
+    whole = column.combine_chunks()
+    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
+
+
+def _fields(column: Any) -> _Fields:
+    """Return a column as the core takes it."""
+    if pa.types.is_dictionary(column.type):
+        if column.dictionary.null_count:
+            return _fields(column.cast(column.type.value_type))
+        slots = pc.fill_null(column.indices.cast(pa.int32()), -1).to_numpy()
+        return (slots, *_words(column.dictionary))
+    if not column.null_count:
+        if pa.types.is_integer(column.type) or column.type in _NUMBERS:
+            numbers: NDArray[Any] = column.to_numpy()
+            return numbers
+        return (None, *_words(column))
+    there = column.is_valid().to_numpy(zero_copy_only=False)
+    return (np.where(there, np.arange(len(column), dtype=np.int32), np.int32(-1)), *_words(column))
+
+
+def _alone(column: Any) -> _Fields:
+    """Return a table's only column: a missing value is empty quotes, since readers skip a blank line."""
+    fields = _fields(column)
+    if isinstance(fields, np.ndarray):
+        return fields
+    slots, starts, content, quoted = fields
+    if slots is None:
+        return fields
+    empty = np.frombuffer(b"" if quoted else b'""', np.uint8)
+    words = np.concatenate([content[: starts[-1]], empty])
+    places = np.where(slots < 0, len(starts) - 1, slots).astype(np.int32)
+    return places, np.append(starts, np.int64(len(words))), words, quoted
+
+
+def _words(values: Any) -> tuple[NDArray[np.int64], NDArray[np.uint8], bool]:
+    """Return where values begin among the bytes of all of them, these, and whether they are in quotes.
+
+    Texts are; all else is as Arrow writes it.
+    """
+    quoted = str(values.type) in ("string", "large_string", "string_view", "binary", "large_binary")
+    viewed = not quoted or str(values.type) == "string_view"
+    texts = values.cast(pa.string()) if viewed else values
+    offsets, content = texts.buffers()[1:]
+    wide = np.int64 if str(texts.type).startswith("large") else np.int32
+    if not len(texts):
+        return np.zeros(1, np.int64), np.empty(0, np.uint8), quoted
+    slots = np.frombuffer(offsets, wide)[texts.offset : texts.offset + len(texts) + 1]
+    return slots.astype(np.int64, copy=False), np.frombuffer(content or b"", np.uint8), quoted
+
+
 #: Bytes of a record batch that is read as a whole; a larger one is read some rows at a time, where it can be.
 HELD = 1 << 25
 
@@ -225,7 +324,7 @@ _TITLES = {"csv": "a CSV", "parquet": "a Parquet", "arrow": "an Arrow"}
 
 #: Bytes of a CSV file that are parsed at once: few, for Arrow reads 32 such blocks ahead. No row is longer
 #: than a block; where one is, the file is read on in large blocks, and is refused if it is longer still.
-_SMALL_BLOCK, CSV_BLOCK = 1 << 18, 1 << 20
+_SMALL_BLOCK = 1 << 18
 #: Rows and bytes at which a group of Parquet is written.
 GROUP_ROWS, GROUP_BYTES = 1 << 20, 1 << 26
 #: Columns that are written with dictionaries; of more, each has too few values in a group.
@@ -379,6 +478,14 @@ class _ParquetWriter:
             self._writer.close()
 
 
+def _encoding(start: bytes) -> str:
+    """Return the encoding of a text that is not UTF-8, by its first bytes; nothing of another."""
+    if start[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff"):
+        return "UTF-32"
+    marked = start[:2] in (b"\xff\xfe", b"\xfe\xff")
+    return "UTF-16" if marked or start[:2].count(0) == 1 else ""
+
+
 class _CsvReader:
     """CSV with a header. Every field is read as text; numbers are parsed where the row is known."""
 
@@ -416,17 +523,19 @@ class _CsvReader:
                     rows += table.num_rows
         except (pa.ArrowException, OSError):  # a compressed file that ends too early is no ArrowException
             try:
-                with closing(self._parsed(columns, CSV_BLOCK)) as tables:
+                with closing(self._parsed(columns, faults.CSV_BLOCK)) as tables:
                     for table in tables:
                         yield table.slice(rows)
                         rows -= min(rows, table.num_rows)
             except (pa.ArrowException, OSError):
-                if not self._is_header_only():
-                    raise CommandError(f"{self._source}: {self._problem()}") from None
+                if not faults.is_header_only(self._source):
+                    raise CommandError(
+                        f"{self._source}: {faults.problem(self._source, self.names)}"
+                    ) from None
         # An odd number of quotes may mean that one swallowed what follows.
         quotes = sum(block.count(b'"') for block in self._source.blocks())
-        if quotes % 2 and (problem := self._open_quote()):
-            raise CommandError(f"{self._source}: {problem}")
+        if quotes % 2 and (found := faults.open_quote(self._source)):
+            raise CommandError(f"{self._source}: {found}")
 
     def _parsed(self, columns: Sequence[str], block: int) -> Generator[pa.Table, None, None]:
         own = [self._header[self.names.index(name)] for name in columns]
@@ -457,56 +566,6 @@ class _CsvReader:
                     texts = [pc.utf8_ltrim(column, " \t") for column in table.columns]
                     table = pa.table(texts, names=list(columns))
                 yield table
-
-    def _open_quote(self) -> str:
-        """Say where a quote is never closed, if one is: read slowly, for quotes may stand within a text."""
-        limit = csv.field_size_limit(CSV_BLOCK)
-        try:
-            with self._source.text("utf-8-sig", "replace") as file:
-                rows = csv.reader(file, delimiter=self._delimiter, strict=True)
-                good = 0
-                try:
-                    for _ in rows:
-                        good += 1
-                except csv.Error as error:
-                    if "limit" in str(error):  # a field longer than any row may be
-                        return ""
-                    where = f"row {good}" if good else "the header"
-                    return f"{where} has a quote that is not closed, or text after one that is"
-        finally:
-            csv.field_size_limit(limit)
-        return ""
-
-    def _is_header_only(self) -> bool:
-        """Tell whether the file is a header without the end of its line, which Arrow takes for no CSV."""
-        for _ in self._source.blocks():  # a compressed file that is damaged is refused as such
-            pass
-        with suppress(csv.Error, UnicodeDecodeError), self._source.text("utf-8-sig", "strict") as file:
-            rows = csv.reader(file, delimiter=self._delimiter, strict=True)
-            return bool(next(rows, [])) and next(rows, None) is None
-        return False
-
-    def _problem(self) -> str:
-        """Say why Arrow refused the file: a second reading, as Arrow's own words quote the row."""
-        for _ in self._source.blocks():  # a compressed file that is damaged is refused as such
-            pass
-        with suppress(csv.Error), self._source.text("utf-8", "replace") as file:
-            rows = csv.reader(file, delimiter=self._delimiter)
-            next(rows, None)
-            for number, row in enumerate(rows, 1):
-                if row and len(row) != len(self.names):  # a blank line is a row without values
-                    return f"row {number} has {len(row)} fields, where the header has {len(self.names)}"
-        return (
-            self._open_quote() or f"not well-formed CSV in UTF-8, or a row longer than {CSV_BLOCK >> 20} MiB"
-        )
-
-
-def _encoding(start: bytes) -> str:
-    """Return the encoding of a text that is not UTF-8, by its first bytes; nothing of another."""
-    if start[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff"):
-        return "UTF-32"
-    marked = start[:2] in (b"\xff\xfe", b"\xfe\xff")
-    return "UTF-16" if marked or start[:2].count(0) == 1 else ""
 
 
 class _ParquetReader:
