@@ -10,6 +10,7 @@ import hashlib
 import io
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import unquote
@@ -95,11 +96,11 @@ def _text(path: Path) -> io.TextIOWrapper:
         start = file.read(4)
     if start == b"\x28\xb5\x2f\xfd":
         try:
-            from compression import zstd  # of the standard library from Python 3.14 on
+            zstd = import_module("compression.zstd")  # of the standard library from Python 3.14 on
         except ImportError:
             raise Unproven("what zstd compressed is read by Python 3.14 and later") from None
         return io.TextIOWrapper(zstd.open(path), encoding="utf-8-sig", newline="")
-    packed = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open}
+    packed: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open}
     binary: Any = packed.get(start[:2], open)(path, "rb")
     return io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
 

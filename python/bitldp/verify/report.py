@@ -456,18 +456,18 @@ def _file(report: Mapping[str, Any], path: Path) -> Iterator[Statement]:
     names += report["kept_unperturbed"]
     ordered = report["release"] is not None  # a run by options leaves columns where they were
     rows, looked_at = 0, True
-    for part in parts:
-        must(part.keys <= set(report["kept_unperturbed"]), "is in folders of a column that is not kept")
-        own = [name for name in names if name not in part.keys]
-        found = contents_of(part.path, own)
+    for file in parts:
+        must(file.keys <= set(report["kept_unperturbed"]), "is in folders of a column that is not kept")
+        own = [name for name in names if name not in file.keys]
+        found = contents_of(file.path, own)
         same = found.names == own if ordered else sorted(found.names) == sorted(own)
         must(same, f"has other columns than the plan releases and keeps: {_named(found.names)}")
-        must(found.rows == part.rows, f"has {found.rows:,} rows, by the report {part.rows:,}")
+        must(found.rows == file.rows, f"has {found.rows:,} rows, by the report {file.rows:,}")
         rows += found.rows
         looked_at = looked_at and found.delimiter is not None
         if found.delimiter is not None:
             places = {found.names.index(name): each for name, each in allowed.items()}
-            values_of(part.path, found.delimiter, places)
+            values_of(file.path, found.delimiter, places)
     must(rows == report["rows"], f"has {rows:,} rows, by the report {report['rows']:,}")
     what = "file" if listed is None else "folder"
     yield Statement(PROVEN, f"the {what} has {rows:,} rows, and the columns of the plan: {_named(names)}")

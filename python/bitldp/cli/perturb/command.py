@@ -290,11 +290,11 @@ def perturb(
         if not quiet:
             total = made["total_per_record"]
             exact, claimed = (number(float(total[name]), 6) for name in ("epsilon_exact", "epsilon_claimed"))
-            beside = f"{target.name}/{FOLDER_REPORT}" if folder else (report or report_path(target)).name
+            where = f"{target.name}/{FOLDER_REPORT}" if folder else (report or report_path(target)).name
             condition = f", {total['given']}" if total["given"] else ""
             print(
                 f"{shown}: {made['rows']} rows, exact epsilon {exact} a row{condition} "
-                f"(claimed {claimed}); report in {beside}",
+                f"(claimed {claimed}); report in {where}",
                 file=sys.stderr if target == PIPE else sys.stdout,
             )
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -186,7 +187,7 @@ class _Run:
             if known is not None and release is not None and self.seen is not None:
                 self.whole = False
                 for rows in reader.batches([self.seen.name], self._batch):
-                    ids = located(file, lambda rows=rows: release.ids(rows))
+                    ids = located(file, partial(release.ids, rows))
                     self.seen.merge(SeenIds.from_bytes(self.seen.name, ids.column("ids")[0].as_py()))
                     at.progress(reader.position(), max(1, reader.total))
             else:
