@@ -190,6 +190,21 @@ def test_what_another_run_left_is_not_taken_over(
     assert one == other
 
 
+def test_ids_of_files_that_were_taken_over_are_looked_at(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An id of the first file that comes again in the last one is found, whichever run made the first."""
+    path = next(Path("in").rglob("people-005.parquet"))
+    table = pa.parquet.read_table(path, partitioning=None)
+    ids = pa.array([3, *table.column("id").to_pylist()[1:]])
+    pa.parquet.write_table(table.set_column(table.column_names.index("id"), "id", ids), path)
+    stopped(monkeypatch, "perturb", "in", "-o", "out", *KEYED)
+    done = invoke("perturb", "in", "-o", "out", *KEYED)
+    assert done.exit_code == 1
+    assert "column 'id': an id comes up twice" in done.output
+    assert not Path("out").exists()
+
+
 def test_without_a_key_nothing_is_taken_over(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped(monkeypatch, "perturb", "in", "-o", "out", "--plan", "plan.toml")
     left = bytes_of(folder / ".out.partial")
@@ -286,6 +301,14 @@ def lies(folder: Path) -> None:
     (folder / REPORT).write_text(json.dumps(report))
 
 
+def lies_of_all(folder: Path) -> None:
+    """Let the digest of all files be another."""
+    report = json.loads((folder / REPORT).read_text())
+    report["output_sha256"] = "0" * 64
+    report["report_sha256"] = canonical({k: v for k, v in report.items() if k != "report_sha256"})
+    (folder / REPORT).write_text(json.dumps(report))
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -296,8 +319,9 @@ def lies(folder: Path) -> None:
             "is NOT the file of the report",
         ),
         (lies, "has 51 rows, by the report 50"),
+        (lies_of_all, "is NOT the folder that the report is about"),
     ],
-    ids=["one less", "one more", "other bytes", "another count"],
+    ids=["one less", "one more", "other bytes", "another count", "another digest"],
 )
 def test_a_folder_that_was_changed_is_found_out(folder: Path, change: Any, words: str) -> None:
     assert invoke("perturb", "in", "-o", "out", *KEYED).exit_code == 0
