@@ -18,6 +18,7 @@ from bitldp.cli.catalogue import MOST_CATEGORIES, CatalogueEntry, entries, shown
 from bitldp.cli.errors import UsageError
 
 __all__ = [
+    "FOLDER_REPORT",
     "FORMATS",
     "FORMS",
     "PIPE",
@@ -27,6 +28,7 @@ __all__ = [
     "MechanismCommand",
     "Once",
     "categories",
+    "delimiter_hint",
     "form_of",
     "given_options",
     "is_pipe",
@@ -134,24 +136,31 @@ class FileFormat:
     kind : {"csv", "parquet", "arrow", "npy"}
     delimiter : str
         Between the fields of a text.
-    gzip : bool
-        Whether the text is compressed.
+    compression : {"gzip", "bz2", "zstd"} or None
+        Of a text.
+    skip_blanks : bool
+        Whether blanks after the delimiter of a text are none of its fields.
     stream : bool
         Whether Arrow is written as a stream, without a footer; either is read.
     """
 
     kind: Literal["csv", "parquet", "arrow", "npy"]
     delimiter: str = ","
-    gzip: bool = False
+    compression: Literal["gzip", "bz2", "zstd"] | None = None
     stream: bool = False
+    skip_blanks: bool = False
 
 
 #: Each form by the end of a file's name.
 FORMS = {
     ".csv": FileFormat("csv"),
     ".tsv": FileFormat("csv", "\t"),
-    ".csv.gz": FileFormat("csv", gzip=True),
-    ".tsv.gz": FileFormat("csv", "\t", gzip=True),
+    ".csv.gz": FileFormat("csv", compression="gzip"),
+    ".csv.bz2": FileFormat("csv", compression="bz2"),
+    ".csv.zst": FileFormat("csv", compression="zstd"),
+    ".tsv.gz": FileFormat("csv", "\t", compression="gzip"),
+    ".tsv.bz2": FileFormat("csv", "\t", compression="bz2"),
+    ".tsv.zst": FileFormat("csv", "\t", compression="zstd"),
     ".parquet": FileFormat("parquet"),
     ".pq": FileFormat("parquet"),
     ".arrow": FileFormat("arrow"),
@@ -209,9 +218,22 @@ def form_of(path: Path, named: str | None, option: str, delimiter: str | None = 
     return result
 
 
+#: Name of the privacy report in a released folder; readers of tables pass over such names.
+FOLDER_REPORT = "_privacy.json"
+
+
+def delimiter_hint(names: Sequence[str]) -> str:
+    """Return what may be wrong with a text whose first line is one column, to be said behind an error."""
+    if len(names) != 1:
+        return ""
+    if "\t" in names[0]:
+        return "; the first line has tabs, which --from tsv takes for delimiters"
+    return "; the first line has semicolons: --delimiter ';'" if ";" in names[0] else ""
+
+
 def report_path(output: Path) -> Path:
-    """Return where the privacy report of `output` is written: its name with ``.privacy.json`` added."""
-    return output.with_name(output.name + ".privacy.json")
+    """Return where the privacy report of `output` is: its name with ``.privacy.json`` added; in a folder."""
+    return output / FOLDER_REPORT if output.is_dir() else output.with_name(output.name + ".privacy.json")
 
 
 # -- commands, and their options

@@ -34,7 +34,8 @@ from bitldp.cli.screen import print_whole, sentences, wide_console
 from bitldp.privacy import number
 
 if TYPE_CHECKING:
-    from bitldp.cli.perturb.table_files import InputSource
+    from bitldp.cli.perturb.inputs import Inputs
+    from bitldp.cli.perturb.table_files import InputSource, TableReader
     from bitldp.tables.question_counts import QuestionCounts
 
 
@@ -53,11 +54,16 @@ def _question(form: str, text: str) -> Any:
 
 def estimate(
     released: Annotated[
-        Path, typer.Argument(metavar="RELEASED", help="A table that perturb wrote, or - for standard input.")
+        Path,
+        typer.Argument(
+            metavar="RELEASED", help="A table or a folder that perturb wrote, or - for standard input."
+        ),
     ],
     report: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Its privacy report; RELEASED.privacy.json by default."),
+        typer.Option(
+            metavar="FILE", help="Its privacy report; RELEASED.privacy.json by default, and in a folder."
+        ),
     ] = None,
     group_by: Annotated[
         list[str] | None,
@@ -182,8 +188,6 @@ def estimate(
     Example: bitldp estimate released.parquet --group-by survey
     """
     with sentences():
-        from bitldp.cli.perturb.table_files import opened
-
         _check(form, level, simultaneous)
         asked = {
             "mean": mean, "total": total, "share": share, "table": table, "quantile": quantile, "cdf": cdf,
@@ -203,15 +207,15 @@ def estimate(
         _check_question(question, given, group_by)
         groups = tuple(name for text in group_by or [] for name in names(text, "--group-by"))
         separator(delimiter)
-        source = form_of(released, source_form, "--from", delimiter)
         if released == PIPE and report is None:
             raise UsageError("--report: is needed where the table comes from standard input")
-        if not is_pipe(released) and not released.is_file():
+        if not is_pipe(released) and not released.exists():
             raise UsageError(f"{released}: no such file")
         with ExitStack() as stack:
-            tables = [(stack.enter_context(opened(released, source)), report or report_path(released))]
+            beside = report or report_path(released)
+            tables = [(stack.enter_context(_opened(released, source_form, delimiter)), beside)]
             if join is not None:
-                other = stack.enter_context(opened(join, form_of(join, None, "--from", delimiter)))
+                other = stack.enter_context(_opened(join, None, delimiter))
                 tables.append((other, report_path(join)))
             for file, beside in [] if unchecked else tables:
                 stack.enter_context(_is_that_of(beside, file))
@@ -226,6 +230,19 @@ def estimate(
         if counts is not None:
             _write(counts, made.to_json())
         show(answer) if form == "table" else _show(answer.table.to_pylist(), form, groups)
+
+
+@contextmanager
+def _opened(released: Path, named: str | None, delimiter: str | None) -> Iterator[InputSource | Inputs]:
+    """Open a released table, or the files of a folder."""
+    from bitldp.cli.perturb.inputs import Inputs
+    from bitldp.cli.perturb.table_files import opened
+
+    if released.is_dir():
+        yield Inputs((str(released),), named, delimiter)
+        return
+    with opened(released, form_of(released, named, "--from", delimiter)) as file:
+        yield file
 
 
 def _check(form: str, level: float, simultaneous: str | None) -> None:
@@ -252,7 +269,10 @@ def _check_question(
 
 
 def _counted(
-    tables: Sequence[tuple[InputSource, Path]], question: TableQuestion, saved: Path | None, source: str
+    tables: Sequence[tuple[InputSource | Inputs, Path]],
+    question: TableQuestion,
+    saved: Path | None,
+    source: str,
 ) -> QuestionCounts:
     """Return what one file, or two that are joined, count for a question, with what was saved before."""
     from bitldp.tables.ask import ReleasedTable
@@ -272,18 +292,11 @@ def _counted(
         raise CommandError(f"--counts {saved}: {error}") from None
 
 
-def _batches(released: InputSource, report: Path) -> Callable[[Sequence[str]], Iterator[Any]]:
+def _batches(released: InputSource | Inputs, report: Path) -> Callable[[Sequence[str]], Iterator[Any]]:
     """Return what reads some columns of a file."""
-    from bitldp.cli.perturb.table_files import open_reader
 
     def batches(columns: Sequence[str]) -> Iterator[Any]:
-        reader = open_reader(released)
-        times = Counter(reader.names)
-        for name in columns:
-            if times[name] != 1:
-                raise CommandError(
-                    f"{released}: has no column {name!r}, which {report.name} or a question names"
-                )
+        reader = _reader(released, columns, f"{report.name} or a question")
         return reader.batches(list(columns), max(1, min(_ROWS, _CELLS // len(columns))))
 
     return batches
@@ -301,23 +314,17 @@ def _write(path: Path, text: str) -> None:
 
 
 def _answers(
-    released: InputSource, report: Path, groups: tuple[str, ...], level: float
+    released: InputSource | Inputs, report: Path, groups: tuple[str, ...], level: float
 ) -> list[dict[str, Any]]:
-    from bitldp.cli.perturb.table_files import open_reader
-
     if released.form.kind == "npy":
         raise UsageError("an array has no names of columns: use the mechanism's estimate_mean")
     plan = _plan(report)
-    reader = open_reader(released)
     try:
         aggregate = plan.aggregate(groups)
     except PlanError as error:
         raise UsageError(f"--{str(error).replace('group_by', 'group-by', 1)}") from None
     columns = [*(name for codec in plan.codecs for name in codec.names), *groups]
-    times = Counter(reader.names)
-    for name in columns:
-        if times[name] != 1:
-            raise CommandError(f"{released}: has no column {name!r}, which {report.name} names")
+    reader = _reader(released, columns, report.name)
     row, rows = 1, max(1, min(_ROWS, _CELLS // len(columns)))
     for batch in reader.batches(columns, rows):
         aggregate.update(batch, first_row=row)
@@ -328,23 +335,44 @@ def _answers(
     return answers
 
 
+def _reader(released: InputSource | Inputs, columns: Sequence[str], naming: str) -> TableReader:
+    """Return the reader of a released table that has each of some columns once."""
+    from bitldp.cli.perturb.inputs import Inputs, reader_of
+
+    reader = reader_of(released)
+    times = Counter(reader.names)
+    for name in columns:
+        if times[name] != 1:
+            raise CommandError(f"{released}: has no column {name!r}, which {naming} names")
+    if isinstance(released, Inputs):
+        released.survey(columns)
+    return reader
+
+
 @contextmanager
-def _is_that_of(report: Path, released: InputSource) -> Iterator[None]:
+def _is_that_of(report: Path, released: InputSource | Inputs) -> Iterator[None]:
     """Compare a table with the digest in its report while the block reads it; refuse another one.
 
     Whatever the block said of another table's bytes is not said: they are not those of the report.
     """
-    from bitldp.cli.perturb.outputs import Unchanged, digest
+    from bitldp.cli.perturb.inputs import Inputs
+    from bitldp.cli.perturb.outputs import digest
+    from bitldp.cli.perturb.staging import is_listed
 
-    expected, unchanged = _stated(report, "output_sha256"), Unchanged(released.path)
+    expected, unchanged = _stated(report, "output_sha256"), released.unchanged()
 
     def check() -> None:
-        with released.path.open("rb") as file:
-            if digest(file) != expected:
-                raise CommandError(
-                    f"{released}: is not the file that {report.name} is about: its bytes were changed, or it "
-                    "is another's report; --unchecked answers all the same"
-                )
+        if isinstance(released, Inputs):
+            same = is_listed(report, expected, released.folder)
+        else:
+            with released.path.open("rb") as file:
+                same = digest(file) == expected
+        if not same:
+            kind = "folder" if isinstance(released, Inputs) else "file"
+            raise CommandError(
+                f"{released}: is not the {kind} that {report.name} is about: its bytes were changed, or it "
+                "is another's report; --unchecked answers all the same"
+            )
 
     with ThreadPoolExecutor(1, thread_name_prefix="bitldp-digest") as pool:
         checked = pool.submit(check)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import click
 import typer
 from rich.table import Table
 
@@ -25,10 +27,13 @@ __all__ = ["plan"]
 
 
 def plan(
-    source: Annotated[
-        Path,
+    sources: Annotated[
+        list[str],
         typer.Argument(
-            metavar="IN", help="Table whose types are read (.csv, .tsv, .parquet, .arrow, .feather)."
+            metavar="IN...",
+            click_type=click.Path(),
+            help="Table whose types are read (.csv, .tsv, .parquet, .arrow, .feather), or many: files, "
+            "folders, globs, URIs.",
         ),
     ],
     epsilon: Annotated[
@@ -89,7 +94,7 @@ def plan(
         kept = tuple(name for text in keep or [] for name in names(text, "--keep"))
         if out is not None and out.exists():
             raise UsageError(f"{out}: exists already; remove it, or name another file")
-        schema = _schema(source, delimiter)
+        schema = _schema(sources, delimiter)
         spans = dict(_interval(text, chosen) for text in interval or [])
         lists: dict[str, Any] = {}
         for name, values in read_categories(categories or [], categories_file or [], chosen).items():
@@ -130,11 +135,20 @@ def _option(name: str, what: str) -> str:
     return both.get(what, " or ".join(both.values()))
 
 
-def _schema(source: Path, delimiter: str | None) -> pa.Schema:
-    """Return names and types of a file's columns; those of a text have no types."""
+def _schema(sources: Sequence[str], delimiter: str | None) -> pa.Schema:
+    """Return names and types of a table's columns; those of a text have no types."""
     import pyarrow as pa
 
+    from bitldp.cli.perturb.inputs import Inputs
     from bitldp.cli.perturb.table_files import open_reader, opened
+    from bitldp.tables.dataset import dataset_of, is_many
+
+    if len(sources) > 1 or is_many(sources[0]):
+        inputs = Inputs(sources, None, delimiter)
+        if inputs.form.kind != "csv":
+            return dataset_of(sources).schema
+        return pa.schema([(name, inputs.keys.get(name, pa.null())) for name in inputs.names])
+    source = Path(sources[0])
 
     if not source.is_file():
         raise UsageError(f"{source}: no such file")

@@ -31,7 +31,7 @@ COMMANDS = {
     ),
     "perturb": (
         "bitldp.cli.perturb.command:perturb",
-        "Randomize columns of a file under local differential privacy.",
+        "Randomize columns of a file, or of many, under local differential privacy.",
     ),
     "estimate": (
         "bitldp.cli.estimate:estimate",

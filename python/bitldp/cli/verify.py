@@ -7,14 +7,19 @@ from typing import Annotated
 
 import typer
 
+from bitldp.cli.commands import report_path
 from bitldp.verify.__main__ import main
 
 __all__ = ["verify"]
 
 
 def verify(
-    report: Annotated[Path, typer.Argument(metavar="REPORT", help="OUTPUT.privacy.json, of perturb.")],
-    output: Annotated[Path | None, typer.Argument(metavar="[OUTPUT]", help="The released file.")] = None,
+    report: Annotated[
+        Path, typer.Argument(metavar="REPORT", help="OUTPUT.privacy.json, of perturb; or a released folder.")
+    ],
+    output: Annotated[
+        Path | None, typer.Argument(metavar="[OUTPUT]", help="The released file or folder.")
+    ] = None,
     signed_by: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Public key, in PEM, of who must have signed the report."),
@@ -25,5 +30,7 @@ def verify(
     Exits with 0 for proven, 1 for false, 3 for what cannot be proven from the report. The check is a folder
     of its own, for auditors to read: bitldp/verify.
     """
+    if report.is_dir():
+        report, output = report_path(report), output or report
     signed = [] if signed_by is None else ["--signed-by", str(signed_by)]
     raise typer.Exit(main([*(str(path) for path in (report, output) if path is not None), *signed]))

@@ -16,6 +16,7 @@ from bitldp.tables.column import Column
 from bitldp.tables.frames import metadata_of, opened
 from bitldp.tables.groups import Group
 from bitldp.tables.intervals import Intervals
+from bitldp.tables.streamed import batches_of, stream_of
 from bitldp.tables.tally import Tally, counted, grouped_counts
 
 __all__ = ["Aggregate"]
@@ -72,7 +73,9 @@ class Aggregate:
         Parameters
         ----------
         frame : pyarrow.Table, pyarrow.RecordBatch, pandas.DataFrame, polars.DataFrame or dict of arrays
-            As a release of the plan gave it, or read back from a file.
+            As a release of the plan gave it, or read back from a file. Also a stream of batches, which may be
+            larger than memory: a `pyarrow.dataset.Dataset`, a `pyarrow.RecordBatchReader`, a relation of
+            DuckDB, or another object with an Arrow C stream.
         first_row : int
             Number of its first row, for errors.
         source : str, optional
@@ -98,6 +101,8 @@ class Aggregate:
         if source is not None and source in self._counted:
             raise PlanError(f"source: {source!r} was counted before")
         names = [*(name for codec in codecs for name in codec.names), *self.group_by]
+        if (reader := stream_of(frame, names)) is not None:
+            return self._update_streamed(batches_of(reader, names), first_row, source)
         table, _ = opened(frame, names)
         types = [groups.key_type(name, table.schema.field(name).type) for name in self.group_by]
         if self.group_by:
@@ -110,6 +115,18 @@ class Aggregate:
         for tally, more in zip(self._tallies, added, strict=True):
             tally.add(slots, more)
         if table.num_rows:
+            self._counted.add(self._name if source is None else source)
+        return self
+
+    def _update_streamed(self, tables: Iterable[pa.Table], first_row: int, source: str | None) -> Aggregate:
+        """Count tables one after the other: all of them, or none if one is refused."""
+        part = Aggregate(self.plan, self.group_by)
+        for table in tables:
+            part.update(table, first_row=first_row)
+            first_row += table.num_rows
+        part._counted = set()  # a name of its own would be no name of what was counted
+        self.merge(part)
+        if len(part):
             self._counted.add(self._name if source is None else source)
         return self
 

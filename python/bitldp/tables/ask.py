@@ -15,10 +15,10 @@ from bitldp.base.errors import PlanError
 from bitldp.tables.answer import TableAnswer
 from bitldp.tables.counting import Question
 from bitldp.tables.filters import Where
-from bitldp.tables.frames import rows_of
 from bitldp.tables.plan import TablePlan
 from bitldp.tables.pseudonyms import joined, linked_name
 from bitldp.tables.questions import Names, Questions, answered
+from bitldp.tables.streamed import rows_of
 
 __all__ = ["ReleasedTable"]
 
@@ -36,9 +36,9 @@ class ReleasedTable:
     Parameters
     ----------
     plan : TablePlan
-    source : frame, sequence of frames, path, pyarrow.dataset.Dataset, or callable
-        A released table, as `Aggregate.update` takes it; several; a file or folder that `pyarrow.dataset`
-        reads; or what returns frames anew when it is called with the names of the columns that are needed.
+    source : frame, sequence of frames, path, sequence of paths, pyarrow.dataset.Dataset, or callable
+        A released table, as `Aggregate.update` takes it; several; files, folders and globs, local or remote;
+        or what returns frames anew when it is called with the names of the columns that are needed.
     level : float
         How often an interval holds the truth.
     simultaneous : {None, "bonferroni", "sidak"}
@@ -76,9 +76,10 @@ class ReleasedTable:
         Parameters
         ----------
         path : str or path
-            Parquet, Arrow or CSV.
+            Parquet, Arrow or CSV, or a folder of them.
         report : str or path, optional
-            ``path`` and ".privacy.json" by default. What it proves is a matter of ``bitldp verify``.
+            ``path`` and ".privacy.json" by default; of a folder, "_privacy.json" in it. What it proves is a
+            matter of ``bitldp verify``.
         **options
             `level`, `simultaneous` and `project`.
 
@@ -87,7 +88,9 @@ class ReleasedTable:
         PlanError
             For a report without a plan.
         """
-        text = Path(f"{path}.privacy.json" if report is None else report).read_text(encoding="utf-8")
+        inside = Path(path) / "_privacy.json"
+        beside = inside if Path(path).is_dir() else f"{path}.privacy.json"
+        text = Path(beside if report is None else report).read_text(encoding="utf-8")
         try:
             document = json.loads(text)["plan"]
         except (ValueError, KeyError, TypeError, RecursionError):

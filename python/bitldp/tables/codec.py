@@ -24,6 +24,7 @@ from bitldp.tables.counts import Unestimated
 from bitldp.tables.frames import first_row_of, plain_column, worded
 from bitldp.tables.intervals import Intervals
 from bitldp.tables.reading import Of, Reading, refused
+from bitldp.tables.values import features_of
 from bitldp.tables.written import Decoding
 
 __all__ = [
@@ -94,6 +95,10 @@ class ColumnSettings:
         Name of the mechanism in errors.
     spelled : callable
         Name of a setting, alone or with a value, for who may change it.
+    unit : str or None
+        Unit of the numbers that dates and times become.
+    listed : str or None
+        Column of lists that the columns are the features of.
     """
 
     columns: tuple[str, ...]
@@ -105,6 +110,8 @@ class ColumnSettings:
     decode: str | None = None
     mechanism: str = ""
     spelled: Callable[..., str] = _as_in_a_plan
+    unit: str | None = None
+    listed: str | None = None
 
     @property
     def title(self) -> str:
@@ -186,6 +193,11 @@ class ColumnCodec(ABC):
     def columns(self) -> tuple[str, ...]:
         """Names of the columns that the mechanism takes together."""
         return self.settings.columns
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the columns of a table that are read: one column of lists, or the columns."""
+        return self.columns if self.settings.listed is None else (self.settings.listed,)
 
     # -- what the settings say
 
@@ -274,7 +286,9 @@ class ColumnCodec(ABC):
 
     def read(self, batch: Batch, first_row: int) -> NDArray[Any]:
         """Return `encode` of a batch; what Arrow says of values it cannot convert is not shown."""
-        with worded(self.columns):
+        with worded(self.inputs):
+            if self.settings.listed is not None and not isinstance(batch, np.ndarray):
+                batch = features_of(batch, self.settings.listed, self.columns, first_row)
             return self.encode(batch, first_row)
 
     def outside(self, x: NDArray[Any]) -> int:

@@ -26,11 +26,12 @@ from bitldp.tables.codec import KINDS, ColumnCodec, ColumnSettings, Missing
 from bitldp.tables.intervals import Intervals
 from bitldp.tables.labels import text_of
 from bitldp.tables.presence import answers_of_present, with_presence
+from bitldp.tables.values import UNITS
 
 __all__ = ["Column", "canonical_digest", "columns_of_toml", "toml_of"]
 
 _POLICIES = ("refuse", "category", "fill", "report")
-_FIELDS = ("categories", "interval", "nulls", "fill", "output", "label", "decode")
+_FIELDS = ("categories", "interval", "nulls", "fill", "output", "label", "decode", "unit")
 _KEYS = ("mechanism", "parameters", "columns", *_FIELDS)
 _DEFAULTS: dict[str, Any] = dict.fromkeys(_FIELDS) | {"nulls": "refuse"}
 
@@ -51,7 +52,8 @@ class Column:
         Any that takes columns: numbers, categories, or points of an interval. Its epsilon is that of one
         record over all columns named here.
     columns : str or sequence of str
-        As many as the mechanism takes, together.
+        As many as the mechanism takes, together; or, for several features, one column of lists of so many
+        numbers, such as embeddings. What is released of "x" are then the columns "x[0]", "x[1]" and so on.
     categories : sequence, optional
         The public list of the values of a column of categories, in the order of the mechanism's categories;
         of a mechanism with labels, its labels. Of `label`, where there is one. Of `CategoricalRecord` and
@@ -77,6 +79,11 @@ class Column:
     decode : {"unbiased", "reported"}, optional
         For numbers as values: decoded values whose mean is right (default, where there are any), or what each
         report says by itself, which is biased.
+    unit : str, optional
+        For dates and times as numbers: one of "days", "hours", "minutes", "seconds", "milliseconds" and
+        "microseconds", which the mechanism's interval counts, too. Instants and dates count from 1970-01-01
+        00:00 UTC, times of day from midnight; texts are ISO 8601. Without it dates count days, and other
+        times are refused.
 
     Raises
     ------
@@ -100,6 +107,7 @@ class Column:
     output: Literal["values", "codes", "bits"] | None = None
     label: str | None = None
     decode: Literal["unbiased", "reported"] | None = None
+    unit: str | None = None
 
     #: How each independent mechanism behind the column reads, releases and answers.
     codecs: tuple[ColumnCodec, ...] = field(init=False, repr=False, compare=False)
@@ -123,7 +131,13 @@ class Column:
         checks.choice("nulls", self.nulls, _POLICIES)
         if (self.nulls == "fill") != (self.fill is not None):
             raise PlanError(f"{ColumnSettings(columns).title}: nulls='fill' and fill= go together")
+        if self.unit is not None:
+            checks.choice("unit", self.unit, tuple(UNITS))
         self._set("codecs", self._made())
+        if self.unit is not None and not any(codec.numeric for codec in self.codecs):
+            raise PlanError(
+                f"{ColumnSettings(columns).title}: unit: is for numbers, and these are categories"
+            )
 
     def _count_missing(self) -> None:
         """Give a mechanism that has as many categories as are listed one more, for missing values."""
@@ -163,14 +177,20 @@ class Column:
         several: Any = interval if interval is not None and isinstance(interval[0], tuple) else ()
         if several and not own:
             raise PlanError(f"interval: {type(mechanism).__name__} takes one")
+        columns, listed = tuple(self.columns), None
+        if len(columns) == 1 and mechanism.columns > 1 and mechanism._takes in ("numbers", "reals"):
+            listed = columns[0]
+            columns = tuple(f"{listed}[{j}]" for j in range(mechanism.columns))
         return ColumnSettings(
-            columns=tuple(self.columns),
+            columns=columns,
+            listed=listed,
             categories=None if categories is None else tuple(categories),
             interval=None if own else interval,
             intervals=several or ((interval,) if own and interval is not None else ()),
             missing=Missing(self.nulls, self.fill),
             output=self.output,
             decode=self.decode,
+            unit=self.unit,
             mechanism=type(mechanism).__name__,
         )
 

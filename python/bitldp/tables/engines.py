@@ -89,8 +89,15 @@ class EngineRelease(ABC):
         empty = polars.DataFrame(schema=schema)
         return dict(self(empty).schema)
 
-    def duckdb(self, connection: Any, table: str) -> Any:
-        """Return a relation of DuckDB that holds what is released of a table or view of a connection."""
+    def duckdb(self, connection: Any, table: Any) -> Any:
+        """Return a relation of DuckDB that holds what is released of a table, view or query of a connection.
+
+        Parameters
+        ----------
+        connection : duckdb.DuckDBPyConnection
+        table : str or duckdb.DuckDBPyRelation
+            A name, also with its schema (``main.people``), a query (``SELECT ...``), or a relation.
+        """
         self._repeatable("duckdb")
         return _duckdb_relation(self, connection, table)
 
@@ -171,8 +178,8 @@ def _spark_ddl(release: EngineRelease, schema: Any) -> str:
     )
 
 
-def _duckdb_relation(release: EngineRelease, connection: Any, table: str) -> Any:
-    """Return a relation of DuckDB that holds what is released of a table or view.
+def _duckdb_relation(release: EngineRelease, connection: Any, table: Any) -> Any:
+    """Return a relation of DuckDB that holds what is released of a table, view or query.
 
     The function behind it is declared to have side effects, so that DuckDB folds no constants and calls it
     for every row, and to take nulls as they are, so that none passes by.
@@ -181,13 +188,16 @@ def _duckdb_relation(release: EngineRelease, connection: Any, table: str) -> Any
     ----------
     release : EngineRelease
     connection : duckdb.DuckDBPyConnection
-    table : str
-        Name of the table or view.
+    table : str or duckdb.DuckDBPyRelation
+        Name of the table or view, with its schema where it has one; a query; or a relation.
     """
     require("DuckDB", ["duckdb"], "duckdb")
     import duckdb
 
-    source = connection.table(table).project(", ".join(map(_quoted, release.reads)))
+    if isinstance(table, str):
+        query = table.lstrip().lower().startswith(("select ", "select\n", "from ", "with "))
+        table = connection.sql(table) if query else _table(connection, table)
+    source = table.project(", ".join(map(_quoted, release.reads)))
     schema = release.schema(source.limit(0).to_arrow_table().schema)
     made = connection.from_arrow(schema.empty_table().replace_schema_metadata(None))
 
@@ -207,7 +217,15 @@ def _duckdb_relation(release: EngineRelease, connection: Any, table: str) -> Any
         side_effects=True,
     )
     fields = ", ".join(f"{_quoted(column)} := {_quoted(column)}" for column in source.columns)
-    return connection.sql(f"SELECT UNNEST({name}(struct_pack({fields}))) FROM {_quoted(table)}")
+    return source.project(f"UNNEST({name}(struct_pack({fields})))")
+
+
+def _table(connection: Any, name: str) -> Any:
+    """Return a table or view by its name, which may have points in it, or a schema before it."""
+    try:
+        return connection.sql(f"FROM {_quoted(name)}")
+    except Exception:  # no table of that name: then of that name in a schema
+        return connection.table(name)
 
 
 def _quoted(name: str) -> str:

@@ -7,9 +7,8 @@ read quotes the value, so that its errors end here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from os import PathLike
 from typing import Any
 
 import pyarrow as pa
@@ -21,12 +20,14 @@ __all__ = [
     "alike",
     "checked",
     "first_row_of",
+    "is_text",
     "metadata_of",
     "opened",
     "plain_column",
     "plain_type",
+    "refuse_absent",
     "refuse_null",
-    "rows_of",
+    "refuse_other_plan",
     "worded",
 ]
 
@@ -57,7 +58,7 @@ def opened(frame: Any, columns: Sequence[str]) -> tuple[pa.Table, Back]:
         For a column that the frame does not have once.
     """
     if isinstance(frame, (pa.Table, pa.RecordBatch)):
-        _refuse_absent(frame.schema.names, columns)
+        refuse_absent(frame.schema.names, columns)
         chosen = frame.select(list(columns))
         if isinstance(chosen, pa.Table):
             return checked(chosen), lambda table, kept: table
@@ -65,16 +66,16 @@ def opened(frame: Any, columns: Sequence[str]) -> tuple[pa.Table, Back]:
     library = type(frame).__module__.partition(".")[0]
     if library == "pandas" and hasattr(frame, "columns"):
         names = [str(name) for name in frame.columns]
-        _refuse_absent(names, columns)
+        refuse_absent(names, columns)
         series = {name: frame.iloc[:, names.index(name)] for name in columns}
         return _converted(series), lambda made, kept: _pandas(made, series, kept, frame)
     if library == "polars" and hasattr(frame, "to_arrow"):
-        _refuse_absent(frame.columns, columns)
+        refuse_absent(frame.columns, columns)
         return _converted({name: frame.get_column(name) for name in columns}), lambda made, kept: _polars(
             made, kept, frame
         )
     if isinstance(frame, Mapping):
-        _refuse_absent(list(frame), columns)
+        refuse_absent(list(frame), columns)
         return _converted({name: frame[name] for name in columns}), lambda table, kept: _arrays(table)
     raise TypeError(
         f"frame: must be a table of Arrow, pandas or polars, or a dict of arrays, not {type(frame).__name__}"
@@ -127,6 +128,11 @@ def plain_type(arrow_type: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(arrow_type):
         return plain_type(arrow_type.value_type)
     return pa.string() if str(arrow_type) == "string_view" else arrow_type
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether a plain type is text, of pandas and polars too."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def plain_column(column: Any) -> Any:
@@ -188,63 +194,24 @@ def alike(table: pa.Table, frame: Any) -> Any:
 
 def metadata_of(frame: Any) -> Mapping[bytes, bytes]:
     """Return the metadata of a released frame; nothing where its kind carries none."""
-    if isinstance(frame, (pa.Table, pa.RecordBatch)):
-        return frame.schema.metadata or {}
+    schema = getattr(frame, "schema", None)  # also of a dataset and of a reader
+    if isinstance(schema, pa.Schema):
+        return schema.metadata or {}
     attributes = getattr(frame, "attrs", None)
     if isinstance(attributes, Mapping):
         return {str(name).encode(): str(value).encode() for name, value in attributes.items()}
     return {}
 
 
-def rows_of(source: Any, names: Sequence[str], plan: str) -> Iterator[pa.Table]:
-    """Yield some columns of a released table, some rows at a time.
-
-    Parameters
-    ----------
-    source : frame, sequence of frames, path, pyarrow.dataset.Dataset, or callable
-        A callable is given the names.
-    names : sequence of str
-        Columns that are needed.
-    plan : str
-        Digest of the plan that released it.
-
-    Raises
-    ------
-    PlanError
-        For a table of another plan, or without a column.
-    """
-    if isinstance(source, (str, PathLike)):
-        import pyarrow.dataset
-
-        text = str(source)
-        form = next((each for end, each in _FORMS.items() if text.endswith(end)), "parquet")
-        source = pyarrow.dataset.dataset(source, format=form)
-    if hasattr(source, "to_batches") and hasattr(source, "scanner"):  # a dataset
-        _refuse_other(source.schema.metadata, plan)
-        _refuse_absent(source.schema.names, names)
-        frames: Iterable[Any] = source.to_batches(columns=list(names))
-    elif callable(source):
-        frames = source(names)
-    else:
-        frames = source if isinstance(source, (list, tuple)) else [source]
-    for frame in frames:
-        _refuse_other(metadata_of(frame), plan)
-        table, _ = opened(frame, names)
-        for start in range(0, table.num_rows, _ROWS):
-            yield table.slice(start, _ROWS)
-
-
-_FORMS = {".csv": "csv", ".arrow": "ipc", ".feather": "ipc"}
-_ROWS = 1 << 17
-
-
-def _refuse_other(metadata: Mapping[bytes, bytes] | None, plan: str) -> None:
+def refuse_other_plan(metadata: Mapping[bytes, bytes] | None, plan: str) -> None:
+    """Refuse a table that says that another plan released it."""
     stated = (metadata or {}).get(b"bitldp.plan")
     if stated is not None and stated != plan.encode():
         raise PlanError("source: was released by another plan")
 
 
-def _refuse_absent(names: Sequence[str], columns: Sequence[str]) -> None:
+def refuse_absent(names: Sequence[str], columns: Sequence[str]) -> None:
+    """Refuse a table that has not each of some columns once."""
     times = Counter(names)
     for name in columns:
         if times[name] != 1:

@@ -14,7 +14,7 @@ from bitldp.base.errors import DataError, PlanError
 from bitldp.release.keyed import repeated
 from bitldp.tables.frames import plain_column, worded
 
-__all__ = ["SeenIds", "ids_of"]
+__all__ = ["FirstIds", "SeenIds", "ids_of"]
 
 
 def ids_of(
@@ -175,3 +175,52 @@ class SeenIds:
             twice = bool((others[1:] == others[:-1]).any() or np.any(inside))
         if twice:
             raise DataError(f"column {self.name!r}: an id comes up twice; every record has its own")
+
+
+class FirstIds(SeenIds):
+    """Refuses an id that came up before as soon as it is added.
+
+    Sorted arrays of ids, each at least twice as long as the next, are looked through by bisection: what is
+    added costs the same however many there are, but for a logarithm.
+    """
+
+    def add(self, ids: NDArray[Any]) -> None:
+        """Keep the ids of a batch; see `SeenIds.add`.
+
+        Raises
+        ------
+        DataError
+            If one of them came up before, without the id.
+        """
+        new = SeenIds(self.name)
+        new.add(ids)
+        own = (
+            np.concatenate([np.sort(each) for each in new._others]) if new._others else np.empty(0, np.uint64)
+        )
+        for first, last in new._runs:
+            self._refuse(any(a <= last and first <= b for a, b in self._runs))
+            self._refuse(any(_between(each, first, last) for each in self._others))
+        self._refuse(any(_between(own, first, last) for first, last in self._runs))
+        for each in self._others:
+            where = np.searchsorted(each, own)
+            self._refuse(bool((each[np.minimum(where, len(each) - 1)] == own).any()))
+        for first, last in new._runs:
+            joined = self._runs and self._runs[-1][1] + 1 == first
+            self._runs[-1 if joined else len(self._runs) :] = [(self._runs[-1][0] if joined else first, last)]
+        if len(own):
+            self._others.append(own)
+        while len(self._others) > 1 and len(self._others[-2]) < 2 * len(self._others[-1]):
+            last, before = self._others.pop(), self._others.pop()
+            self._others.append(np.sort(np.concatenate([before, last]), kind="stable"))
+
+    def _refuse(self, twice: bool) -> None:
+        if twice:
+            raise DataError(f"column {self.name!r}: an id that came up before; every record has its own")
+
+
+def _between(numbers: NDArray[np.uint64], first: int, last: int) -> bool:
+    """Return whether sorted numbers have one from `first` to `last`."""
+    ends = np.array([first, last], np.uint64)
+    return bool(
+        np.searchsorted(numbers, ends[1], side="right") > np.searchsorted(numbers, ends[0], side="left")
+    )

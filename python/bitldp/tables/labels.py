@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from typing import Any
 
@@ -15,9 +16,10 @@ from numpy.typing import NDArray
 
 from bitldp.base.errors import DataError, PlanError
 from bitldp.tables.codec import MISSING_TEXTS, Batch, ColumnCodec, Missing
-from bitldp.tables.frames import first_row_of, plain_column, plain_type, refuse_null
+from bitldp.tables.frames import first_row_of, is_text, plain_column, plain_type, refuse_null
 from bitldp.tables.intervals import Intervals
 from bitldp.tables.reading import Of, Reading, indicators, refused
+from bitldp.tables.values import dates, whole_numbers
 from bitldp.tables.written import codes_of_values
 
 __all__ = ["Dictionary", "Labels", "text_of"]
@@ -32,8 +34,9 @@ def text_of(value: Any) -> str:
 class Dictionary:
     """Public list of the categories of a column.
 
-    The labels are text; a column of integers, booleans or dates is compared with the labels read as that
-    type, and is written back as that type.
+    The labels are text; a column of integers, booleans, dates or decimals is compared with the labels read as
+    that type, and is written back as that type. Whole floats are integers, and midnights are dates: libraries
+    without missing integers, or without dates, have these.
 
     Attributes
     ----------
@@ -62,14 +65,16 @@ class Dictionary:
         values = plain_column(pa.array(batch) if isinstance(batch, np.ndarray) else batch.column(column))
         if isinstance(values, pa.ChunkedArray):
             values = values.combine_chunks()
-        codes = pc.index_in(values, value_set=self.typed(values.type))
+        listed = self.typed(values.type)
+        values = _comparable(values, column, first_row)
+        codes = pc.index_in(values, value_set=listed)
         if self.missing.policy == "refuse":
             refuse_null(values, column, first_row)
         else:
             codes = pc.if_else(_blank(values, codes), pa.scalar(self._absent, codes.type), codes)
         if codes.null_count:
             row = first_row_of(codes.is_null())
-            missing = pa.types.is_string(values.type) and str(values[row]).strip().lower() in MISSING_TEXTS
+            missing = is_text(values.type) and str(values[row]).strip().lower() in MISSING_TEXTS
             raise DataError(
                 f"row {first_row + row}, column {column!r}: "
                 + ("missing value" if missing else "not one of the categories given")
@@ -86,26 +91,33 @@ class Dictionary:
     def typed(self, arrow_type: pa.DataType) -> pa.Array:
         """Return the categories as an Arrow array of the type of a column; without that of missing values."""
         column = self.column
-        arrow_type = plain_type(arrow_type)
+        held, arrow_type = plain_type(arrow_type), _comparable_type(arrow_type)
+        wrong = PlanError(
+            f"column {column!r} holds {held}: categories are text, integers, booleans, dates or decimals"
+        )
         if pa.types.is_integer(arrow_type):
             parse: Callable[[str], Any] = int
         elif pa.types.is_boolean(arrow_type):
             parse = {"true": True, "false": False, "1": True, "0": False}.__getitem__
-        elif pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type):
+        elif is_text(arrow_type):
             parse = str
-        elif pa.types.is_date32(arrow_type):
+        elif pa.types.is_date(arrow_type):
             parse = date.fromisoformat
+        elif pa.types.is_decimal(arrow_type):
+            parse = Decimal
         else:
-            raise PlanError(
-                f"column {column!r} holds {arrow_type}: categories are text, integers, booleans or dates"
-            )
+            raise wrong
         try:
             # Booleans are written in any case; text and integers as they are.
             texts = [text.lower() if pa.types.is_boolean(arrow_type) else text for text in self.categories]
             dictionary = pa.array([parse(text) for text in texts], arrow_type)
-        except (ValueError, KeyError, OverflowError, pa.ArrowException):
+            if pa.types.is_decimal(arrow_type) and dictionary.cast(pa.string()).to_pylist() != texts:
+                raise ValueError
+        except (ValueError, KeyError, OverflowError, InvalidOperation, pa.ArrowException):
+            if pa.types.is_floating(held):
+                raise wrong from None
             raise PlanError(
-                f"--categories: column {column!r} holds {arrow_type}, some category given is not"
+                f"--categories: column {column!r} holds {held}, some category given is not"
             ) from None
         if len(pc.unique(dictionary)) != len(dictionary):
             raise PlanError(f"--categories: two categories of column {column!r} are the same {arrow_type}")
@@ -118,11 +130,11 @@ class Dictionary:
 
     def collect(self, column: Any, first_row: int) -> NDArray[np.uint32]:
         """Return the category numbers of labels that were released."""
-        column = plain_column(column)
+        column = _comparable(plain_column(column), self.column, first_row)
         codes = pc.index_in(column, value_set=self.typed(column.type))
         if self.missing.policy == "category":
             absent = column.is_null()
-            if pa.types.is_string(column.type):
+            if is_text(column.type):
                 absent = pc.or_(absent, pc.fill_null(pc.equal(column, ""), True))
             codes = pc.if_else(absent, pa.scalar(len(self.categories), codes.type), codes)
         if codes.null_count:
@@ -131,10 +143,25 @@ class Dictionary:
         return np.asarray(codes.to_numpy(), np.uint32)
 
 
+def _comparable_type(arrow_type: pa.DataType) -> pa.DataType:
+    """Return the type in which a column is compared with categories, and released."""
+    kind = plain_type(arrow_type)
+    if pa.types.is_floating(kind):
+        return pa.int64()
+    return pa.date32() if pa.types.is_timestamp(kind) else kind
+
+
+def _comparable(values: Any, name: str, first_row: int) -> Any:
+    """Return values as they are compared: whole floats as integers, midnights as dates."""
+    if pa.types.is_floating(values.type):
+        return whole_numbers(values, name, first_row)
+    return dates(values, name, first_row) if pa.types.is_timestamp(values.type) else values
+
+
 def _blank(values: Any, codes: Any) -> Any:
     """Return where a value is missing: a null, or a text that says so and is no category."""
     absent = values.is_null()
-    if not pa.types.is_string(values.type) or codes.null_count == values.null_count:
+    if not is_text(values.type) or codes.null_count == values.null_count:
         return absent
     # Few texts are no category: only these are read.
     unknown = pc.and_(codes.is_null(), values.is_valid())

@@ -16,9 +16,10 @@ from bitldp.base.arrays import first
 from bitldp.base.errors import DataError, PlanError
 from bitldp.estimate.estimates import Estimate
 from bitldp.tables.codec import MISSING_TEXTS, Batch, ColumnCodec, ColumnSettings, Missing
-from bitldp.tables.frames import plain_column, refuse_null
+from bitldp.tables.frames import is_text, plain_column, refuse_null
 from bitldp.tables.reading import Of, Reading, by_code, refused, squares, steps
 from bitldp.tables.scales import Scales
+from bitldp.tables.values import in_unit
 from bitldp.tables.written import Decoding, codes_of_values
 
 __all__ = [
@@ -70,7 +71,7 @@ class NumericColumns(ColumnCodec):
 
     def encode(self, batch: Batch, first_row: int) -> NDArray[Any]:
         """Return (n, r) floats, float32 where the file holds no wider type."""
-        return numbers_of(batch, self.columns, first_row, self.settings.missing)
+        return numbers_of(batch, self.columns, first_row, self.settings.missing, self.settings.unit)
 
     def outside(self, x: NDArray[Any]) -> int:
         """Return how many numbers are outside the range, so that they move to its ends."""
@@ -498,13 +499,15 @@ def unbiased_or_reported(
 # -- numbers of a table
 
 
-def numbers_of(batch: Batch, columns: Sequence[str], first_row: int, missing: Missing) -> NDArray[Any]:
-    """Return the numeric columns of a batch as one (n, r) array without missing values."""
+def numbers_of(
+    batch: Batch, columns: Sequence[str], first_row: int, missing: Missing, unit: str | None = None
+) -> NDArray[Any]:
+    """Return the numeric columns of a batch as one (n, r) array without missing values; times in a unit."""
     if isinstance(batch, np.ndarray):
         numbers = batch if batch.dtype in (np.float32, np.float64) else batch.astype(np.float32)
         numbers = numbers.reshape(len(numbers), len(columns))
     else:
-        numbers = _matrix(batch, columns, first_row, missing)
+        numbers = _matrix(batch, columns, first_row, missing, unit)
     finite = np.isfinite(numbers)
     if not finite.all():
         row, column = np.unravel_index(int(np.argmin(finite)), numbers.shape)
@@ -541,18 +544,20 @@ def refuse_outside(
         raise DataError(f"row {first_row + row}, column {columns[column]!r}: outside the range (--no-clip)")
 
 
-def _matrix(table: pa.Table, columns: Sequence[str], first_row: int, missing: Missing) -> NDArray[Any]:
+def _matrix(
+    table: pa.Table, columns: Sequence[str], first_row: int, missing: Missing, unit: str | None
+) -> NDArray[Any]:
     """Return the numeric columns of a table as one array; NaN stays."""
     narrow = all(table.schema.field(name).type in (pa.float16(), pa.float32()) for name in columns)
     matrix = np.empty((table.num_rows, len(columns)), np.float32 if narrow else np.float64)
     for j, name in enumerate(columns):
         column = plain_column(table.column(name))
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            column = _parse(column, name, first_row, missing)
-        elif pa.types.is_decimal(column.type) or pa.types.is_boolean(column.type):
+        if is_text(column.type):
+            column = _parse(column, name, first_row, missing, unit)
+        else:
+            column = in_unit(column, unit, name, first_row)
+        if pa.types.is_decimal(column.type) or pa.types.is_boolean(column.type):
             column = column.cast(pa.float64())
-        elif pa.types.is_date32(column.type):  # days since 1970-01-01
-            column = column.cast(pa.int32())
         elif not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
             raise PlanError(f"column {name!r} holds {column.type}: this mechanism takes numbers")
         if missing.filled:
@@ -568,13 +573,15 @@ def _matrix(table: pa.Table, columns: Sequence[str], first_row: int, missing: Mi
 
 def is_missing(column: Any) -> Any:
     """Return where a column of numbers has none: a null, NaN, or a text of a text file that says so."""
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+    if not is_text(column.type):
         return pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
     texts = pc.utf8_lower(pc.utf8_trim_whitespace(column))
     return pc.fill_null(pc.is_in(texts, value_set=pa.array(MISSING_TEXTS, column.type)), True)
 
 
-def _parse(column: pa.ChunkedArray, name: str, first_row: int, missing: Missing) -> pa.ChunkedArray:
+def _parse(
+    column: pa.ChunkedArray, name: str, first_row: int, missing: Missing, unit: str | None
+) -> pa.ChunkedArray:
     """Read text as numbers; the first text that is none is refused by its row."""
     if missing.filled:
         column = pc.if_else(is_missing(column), pa.scalar(None, column.type), column)
@@ -584,6 +591,8 @@ def _parse(column: pa.ChunkedArray, name: str, first_row: int, missing: Missing)
         return column.cast(pa.float64())
     except pa.ArrowException:
         trimmed = pc.utf8_trim_whitespace(column)
+    if unit is not None:
+        return in_unit(column, unit, name, first_row)
     try:
         return trimmed.cast(pa.float64())
     except pa.ArrowException:

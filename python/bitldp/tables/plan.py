@@ -30,7 +30,8 @@ from bitldp.tables.ids import SeenIds, ids_of
 from bitldp.tables.key import ReleaseKey
 from bitldp.tables.pseudonyms import checked_keep_as, linked_name, pseudonyms
 from bitldp.tables.stream import StreamRelease, refuse_stream
-from bitldp.tables.types import checked_types, refuse_other, rounded, types_of
+from bitldp.tables.streamed import released_stream, stream_of
+from bitldp.tables.types import checked_types, refuse_other, rounded, types_of, wholes
 
 __all__ = ["TablePlan", "TableRelease"]
 
@@ -49,8 +50,9 @@ class TablePlan:
         Columns that leave as they are, without any privacy.
     types : mapping of str, optional
         Type of each column that is released, and of the records' ids: "integer", "float32", "float64",
-        "boolean", "date", "text" or "bytes". A table of other types is refused; numbers are taken in single
-        precision where the type is "float32". `typed` states the types of a first table.
+        "boolean", "date", "timestamp", "time", "duration", "text" or "bytes". A table of other types is
+        refused; numbers are taken in single precision where the type is "float32". `typed` states the types
+        of a first table.
     keep_as : mapping of str, optional
         ``{"id": "pseudonym"}``: the column of the records' ids leaves as "id_pseudonym", HMAC-SHA256 of each
         id under the release's key. All releases under one key then link the reports of a person, for
@@ -139,7 +141,7 @@ class TablePlan:
     @property
     def inputs(self) -> tuple[str, ...]:
         """The columns that mechanisms read."""
-        return tuple(dict.fromkeys(name for codec in self.codecs for name in codec.columns))
+        return tuple(dict.fromkeys(name for codec in self.codecs for name in codec.inputs))
 
     @property
     def charged(self) -> tuple[str, ...]:
@@ -376,11 +378,15 @@ class TableRelease(EngineRelease):
         Parameters
         ----------
         frame : pyarrow.Table, pyarrow.RecordBatch, pandas.DataFrame, polars.DataFrame or dict of arrays
+            Or a stream of batches, which may be larger than memory: a `pyarrow.dataset.Dataset` or Scanner, a
+            `pyarrow.RecordBatchReader`, a relation of DuckDB, or another object with an Arrow C stream.
 
         Returns
         -------
         the same kind
-            The plan's columns in its order, then the kept ones. What the plan does not name is not there.
+            The plan's columns in its order, then the kept ones. What the plan does not name is not there. Of
+            a stream a `pyarrow.RecordBatchReader`, whose batches are released while it is read: an error ends
+            it after the rows before have left, an id that comes up again before its second report has.
 
         Raises
         ------
@@ -392,7 +398,8 @@ class TableRelease(EngineRelease):
             comes up twice: by row and column, never by the value. Nothing is released then.
         """
         refuse_stream()
-        return self.released(frame)
+        reader = stream_of(frame, self.reads)
+        return self.released(frame) if reader is None else released_stream(self, reader)
 
     def released(self, frame: Any) -> Any:
         """Release a table, also inside a streaming query: for whoever looks which records it has seen."""
@@ -430,6 +437,8 @@ class TableRelease(EngineRelease):
         if self.record is None:
             return None
         typed = bool(self.plan.types)
+        if typed:
+            table = wholes(table, [self.record], self.plan.types, first_row)
         return ids_of(table.column(self.record), self.record, first_row, self.threads, typed=typed)
 
     def _check_types(self, schema: pa.Schema, *, ids_alone: bool = False) -> None:
@@ -461,7 +470,7 @@ class TableRelease(EngineRelease):
                 reports = codec.randomize(x, threads=self.threads)
             else:
                 reports = codec.randomize_keyed(x, key=key, ids=ids, column=column, threads=self.threads)
-            arrow_type = table.schema.field(codec.columns[0]).type
+            arrow_type = table.schema.field(codec.inputs[0]).type
             made += [(name, _signed(codec, values)) for name, values in codec.written(reports, arrow_type)]
             column += len(codec.columns)
         made += [(name, table.column(name)) for name in self.plan.keep]
@@ -504,6 +513,8 @@ class TableRelease(EngineRelease):
 
     def _input(self, codec: ColumnCodec, table: pa.Table, first_row: int) -> NDArray[Any]:
         """Return what a mechanism takes of a table, of one type whatever the table's."""
+        if self.plan.types:
+            table = wholes(table, codec.inputs, self.plan.types, first_row)
         x = codec.read(table, first_row)
         x = x.astype(np.float64) if x.dtype == np.float32 else x
         return rounded(x, codec, self.plan.types) if self.plan.types else x

@@ -135,7 +135,8 @@ class Points(ColumnCodec, takes="points"):
         """Return (n,) float64."""
         if isinstance(batch, np.ndarray):
             batch = batch.astype(np.float64)
-        numbers = numbers_of(batch, self.columns, first_row, self.settings.missing)
+        settings = self.settings
+        numbers = numbers_of(batch, self.columns, first_row, settings.missing, settings.unit)
         return numbers[:, 0].astype(np.float64)
 
     def outside(self, x: NDArray[Any]) -> int:

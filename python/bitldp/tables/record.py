@@ -119,7 +119,8 @@ class Record(ColumnCodec, takes="record"):
         codes = [each.encode(batch, first_row) for each in self.dictionaries]
         if not self.numbers:
             return np.stack(codes, axis=1)
-        numbers = numbers_of(batch, self.numbers, first_row, Missing()).astype(np.float64)
+        unit = self.settings.unit
+        numbers = numbers_of(batch, self.numbers, first_row, Missing(), unit).astype(np.float64)
         if not self.mechanism.clip:
             refuse_outside(numbers, self.scales or self.mechanism.interval, self.numbers, first_row)
         return np.concatenate([numbers, *(each[:, None].astype(np.float64) for each in codes)], axis=1)

@@ -16,14 +16,19 @@ from numpy.typing import NDArray
 
 from bitldp.base.errors import PlanError
 from bitldp.tables.codec import ColumnCodec
-from bitldp.tables.frames import plain_type
+from bitldp.tables.frames import plain_column, plain_type
+from bitldp.tables.values import element_type, whole_numbers
 
-__all__ = ["TYPES", "checked_types", "refuse_other", "rounded", "types_of"]
+__all__ = ["TYPES", "checked_types", "refuse_other", "rounded", "types_of", "wholes"]
 
 #: Types that a plan states; all integers are one, and numbers have single precision unless float64 is stated.
-TYPES = ("integer", "float32", "float64", "boolean", "date", "text", "bytes")
+TYPES = (
+    *("integer", "float32", "float64", "boolean", "date", "text", "bytes"),
+    *("timestamp", "time", "duration"),
+)
 
 _FLOATS = ("float32", "float64")
+_TIMES = ("timestamp", "time", "duration")
 
 
 def types_of(
@@ -48,12 +53,16 @@ def types_of(
     """
     found = {}
     for codec in codecs:
-        for name in codec.columns:
-            kind = _type(name, schema.field(name).type, exact)
-            number = name in codec.numeric and kind == "text" and not exact  # of a file without types
+        for name in codec.inputs:
+            kind = _type(name, element_type(schema.field(name).type), exact)
+            number = name in codec.numeric and codec.settings.unit is None  # of a file without types
+            number = number and kind == "text" and not exact
             found[name] = "float32" if number else kind
     if record is not None:
-        found[record] = _type(record, schema.field(record).type, exact)
+        kind = schema.field(record).type
+        found[record] = _type(record, kind, exact)
+        if found[record] in _TIMES and not exact:
+            raise PlanError(f"column {record!r}: holds {kind}; a plan states integer, text or bytes of ids")
     return found
 
 
@@ -81,7 +90,10 @@ _KINDS = (
     (pa.types.is_floating, "float32"),
     (pa.types.is_decimal, "float32"),
     (pa.types.is_boolean, "boolean"),
-    (pa.types.is_date32, "date"),
+    (pa.types.is_date, "date"),
+    (pa.types.is_timestamp, "timestamp"),
+    (pa.types.is_time, "time"),
+    (pa.types.is_duration, "duration"),
     (pa.types.is_string, "text"),
     (pa.types.is_large_string, "text"),
     (_is_bytes, "bytes"),
@@ -100,7 +112,7 @@ def checked_types(types: Any, codecs: Sequence[ColumnCodec]) -> dict[str, str]:
     for name, kind in types.items():
         if kind not in TYPES:
             raise PlanError(f"types: {name!r} must be one of {', '.join(TYPES)}")
-    names = [name for codec in codecs for name in codec.columns]
+    names = [name for codec in codecs for name in codec.inputs]
     if types and (absent := [name for name in names if name not in types]):
         raise PlanError(f"types: column {absent[0]!r} has none; either all columns have a type, or none has")
     others = [name for name in types if name not in names]
@@ -125,6 +137,7 @@ def refuse_other(stated: Mapping[str, str], found: Mapping[str, str], record: st
         wanted = stated.get(name, "")
         both = kind in _FLOATS and wanted in _FLOATS and whose == _PLAN
         text = kind == "text" and name != record and whose == _PLAN
+        text = text or ((kind, wanted) == ("float32", "integer") and whose == _PLAN)  # see `wholes`
         if kind and wanted and kind != wanted and not both and not text:
             raise PlanError(
                 f"column {name!r}: holds {kind}, where {whose} {wanted}; a record would get another report"
@@ -134,9 +147,20 @@ def refuse_other(stated: Mapping[str, str], found: Mapping[str, str], record: st
 _PLAN = "the plan states"
 
 
+def wholes(table: pa.Table, columns: Sequence[str], types: Mapping[str, str], first_row: int) -> pa.Table:
+    """Return a table whose floats are integers where integers are stated; refuse what is not whole by row."""
+    for name in columns:
+        column = table.column(name)
+        if types.get(name) == "integer" and pa.types.is_floating(plain_type(column.type)):
+            whole = whole_numbers(plain_column(column), name, first_row)
+            table = table.set_column(table.column_names.index(name), name, whole)
+    return table
+
+
 def rounded(x: NDArray[Any], codec: ColumnCodec, types: Mapping[str, str]) -> NDArray[Any]:
     """Return an encoded batch with numbers in the stated precision; what is in a range stays there."""
-    single = [j for j, name in enumerate(codec.columns) if name in codec.numeric and types[name] == "float32"]
+    stated = [types[codec.settings.listed or name] for name in codec.columns]
+    single = [j for j, name in enumerate(codec.columns) if name in codec.numeric and stated[j] == "float32"]
     if not single or x.dtype.kind != "f" or not len(x):
         return x
     table = x.reshape(len(x), -1).astype(np.float64)

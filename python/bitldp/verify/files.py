@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import ast
+import bz2
 import csv
 import gzip
 import hashlib
 import io
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
+from urllib.parse import unquote
 
 from .findings import Unproven, must
 
-__all__ = ["Contents", "contents_of", "sha256_of", "values_of"]
+__all__ = ["Contents", "FilePart", "contents_of", "parts_of", "sha256_of", "values_of"]
 
 _BLOCK = 1 << 20
+_REPORT = "_privacy.json"  # in a folder
 _MOST = 1 << 28  # bytes of a footer
 
 
@@ -35,6 +39,35 @@ def sha256_of(path: Path) -> str:
         while block := file.read(_BLOCK):
             result.update(block)
     return result.hexdigest()
+
+
+class FilePart(NamedTuple):
+    """One file of what was released, its rows by the report, and the columns that its folders name."""
+
+    path: Path
+    rows: int
+    keys: set[str]
+
+
+def parts_of(folder: Path, listed: Any) -> list[FilePart]:
+    """Return the files of a folder; they must be those that are listed, with their bytes, and no others."""
+    must(folder.is_dir(), "is NOT the folder that the report is about")
+    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+    names = [each["name"] for each in listed]
+    must(there - {_REPORT} == set(names) and len(set(names)) == len(names), "has other files than the report")
+    for each in listed:
+        must(
+            sha256_of(folder / each["name"]) == each["sha256"],
+            f"{each['name']} is NOT the file of the report",
+        )
+    return [
+        FilePart(folder / name, each["rows"], {unquote(key) for key, equals, _ in _said(name) if equals})
+        for name, each in zip(names, listed, strict=True)
+    ]
+
+
+def _said(name: str) -> list[tuple[str, str, str]]:
+    return [part.partition("=") for part in name.split("/")[:-1]]
 
 
 def contents_of(path: Path, names: Sequence[str]) -> Contents:
@@ -60,8 +93,15 @@ def contents_of(path: Path, names: Sequence[str]) -> Contents:
 
 def _text(path: Path) -> io.TextIOWrapper:
     with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    binary: Any = gzip.open(path) if packed else path.open("rb")  # noqa: SIM115  # the text closes it
+        start = file.read(4)
+    if start == b"\x28\xb5\x2f\xfd":
+        try:
+            zstd = import_module("compression.zstd")  # of the standard library from Python 3.14 on
+        except ImportError:
+            raise Unproven("what zstd compressed is read by Python 3.14 and later") from None
+        return io.TextIOWrapper(zstd.open(path), encoding="utf-8-sig", newline="")
+    packed: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open}
+    binary: Any = packed.get(start[:2], open)(path, "rb")
     return io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from . import parameters
 from .delta import delta_of
-from .files import contents_of, sha256_of, values_of
+from .files import FilePart, contents_of, parts_of, sha256_of, values_of
 from .findings import FALSE, NOTE, PROVEN, Lie, Statement, Unproven, looked, must
 from .laws import (
     CONTEXT,
@@ -45,10 +45,13 @@ _DELTA = Decimal("0.9")  # of a delta: what noise of least width reaches
 
 _COLUMN = {
     *("mechanism", "parameters", "columns", "categories", "interval", "nulls", "fill", "output", "label"),
-    "decode",
+    *("decode", "unit"),
 }
 _POLICIES = ("refuse", "category", "fill", "report")
-_TYPES = ("integer", "float32", "float64", "boolean", "date", "text", "bytes")
+_TYPES = (
+    *("integer", "float32", "float64", "boolean", "date", "text", "bytes"),
+    *("timestamp", "time", "duration"),
+)
 _BIT = 1.0 / 3.0  # of epsilon: what a bit takes that says whether there is a number
 
 
@@ -217,7 +220,9 @@ def _typed(types: Any, entries: Sequence[Mapping[str, Any]]) -> None:
     """Check that a plan states a type of each column that a mechanism reads, and of one more: the ids'."""
     must(isinstance(types, Mapping) and len(types) > 0, "the plan's types are none")
     must(all(kind in _TYPES for kind in types.values()), "the plan states a type that no column has")
-    read = {name for entry in entries for name in entry["columns"]}
+    lists = {name for name in types if any(f"{name}[0]" in entry["columns"] for entry in entries)}
+    read = {name for entry in entries for name in entry["columns"] if name.rpartition("[")[0] not in lists}
+    read |= lists
     must(read <= set(types), "the plan states types, and not of all of its columns")
     must(len(set(types) - read) <= 1, "the plan states types of columns that it does not read")
 
@@ -228,7 +233,10 @@ def _planned(entry: Mapping[str, Any], part: _Part) -> None:
     title = ", ".join(entry["columns"][:3])
     columns, stated = column["columns"], entry["parameters"]
     must(entry["mechanism"] == name, f"{title}: is {entry['mechanism']}, by the plan {name}")
-    must(entry["columns"] == ([columns] if isinstance(columns, str) else columns), f"{title}: other columns")
+    named, many = [columns] if isinstance(columns, str) else columns, stated.get("features", 1)
+    if len(named) == 1 and type(many) is int and many > 1:  # a column of lists
+        named = [f"{named[0]}[{j}]" for j in range(many)]
+    must(entry["columns"] == named, f"{title}: other columns")
     for each in sorted({*plan, *stated}):
         must(_same(plan.get(each), stated.get(each)), f"{title}: {each} is another in the plan")
     if not parameters.known(name):
@@ -451,9 +459,17 @@ def _state(state: Mapping[str, Any], own: int) -> Iterator[Statement]:
 
 
 def _file(report: Mapping[str, Any], path: Path) -> Iterator[Statement]:
-    same = sha256_of(path) == report["output_sha256"]
-    must(same, "is NOT the file that the report is about")
-    yield Statement(PROVEN, "the file is the one that the report is about")
+    listed = report.get("files")
+    if listed is None:
+        must(sha256_of(path) == report["output_sha256"], "is NOT the file that the report is about")
+        yield Statement(PROVEN, "the file is the one that the report is about")
+        parts = [FilePart(path, report["rows"], set())]
+    else:
+        parts = parts_of(path, listed)
+        must(canonical(listed) == report["output_sha256"], "is NOT the folder that the report is about")
+        yield Statement(
+            PROVEN, f"the folder is the one that the report is about, with its {len(parts):,} files"
+        )
     names: list[str] = []
     allowed: dict[str, tuple[set[str] | None, int]] = {}
     for entry, part in zip(report["mechanisms"], _columns(report), strict=True):
@@ -463,17 +479,27 @@ def _file(report: Mapping[str, Any], path: Path) -> Iterator[Statement]:
             allowed |= dict.fromkeys(own, reports)
         names += own
     names += report["kept_unperturbed"] + report.get("linked_by", [])
-    found = contents_of(path, names)
     ordered = report["release"] is not None  # a run by options leaves columns where they were
-    same = found.names == names if ordered else sorted(found.names) == sorted(names)
-    must(same, f"has other columns than the plan releases and keeps: {_named(found.names)}")
-    must(found.rows == report["rows"], f"has {found.rows:,} rows, by the report {report['rows']:,}")
-    yield Statement(PROVEN, f"the file has {found.rows:,} rows, and the columns of the plan: {_named(names)}")
-    if found.delimiter is None:
+    rows, looked_at = 0, True
+    for file in parts:
+        must(file.keys <= set(report["kept_unperturbed"]), "is in folders of a column that is not kept")
+        own = [name for name in names if name not in file.keys]
+        found = contents_of(file.path, own)
+        same = found.names == own if ordered else sorted(found.names) == sorted(own)
+        must(same, f"has other columns than the plan releases and keeps: {_named(found.names)}")
+        must(found.rows == file.rows, f"has {found.rows:,} rows, by the report {file.rows:,}")
+        rows += found.rows
+        looked_at = looked_at and found.delimiter is not None
+        if found.delimiter is not None:
+            places = {found.names.index(name): each for name, each in allowed.items()}
+            values_of(file.path, found.delimiter, places)
+    must(rows == report["rows"], f"has {rows:,} rows, by the report {report['rows']:,}")
+    what = "file" if listed is None else "folder"
+    yield Statement(PROVEN, f"the {what} has {rows:,} rows, and the columns of the plan: {_named(names)}")
+    if looked_at:
+        yield Statement(PROVEN, "its values are some that the laws can give")
+    else:
         yield Statement(NOTE, "its values were not looked at: only those of text are read here")
-        return
-    values_of(path, found.delimiter, {found.names.index(name): each for name, each in allowed.items()})
-    yield Statement(PROVEN, "its values are some that the laws can give")
 
 
 def _named(names: Sequence[str]) -> str:

@@ -148,7 +148,7 @@ def test_columns_of_other_types(tmp_path: Path) -> None:
     refused(invoke("perturb", source, "-o", target, *FRR, "--columns", "when"), 2, "holds timestamp")
     refused(
         invoke("perturb", source, "-o", target, *GRR, "--columns", "x", "--categories", "0.5,1.5"),
-        *(2, "categories are text, integers, booleans or dates"),
+        *(2, "holds double: categories are text, integers, booleans, dates or decimals"),
     )
 
 

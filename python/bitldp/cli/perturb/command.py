@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import click
 import typer
 
 from bitldp.cli.catalogue import MOST_THREADS, entries
 from bitldp.cli.commands import (
+    FOLDER_REPORT,
     FORMATS,
+    FORMS,
     PIPE,
     Delimiter,
     given_options,
@@ -34,21 +39,25 @@ _MECHANISMS = ", ".join(each.name for each in entries().values() if each.perturb
 
 @offering(lambda entry: entry.perturbs, without=("features", "categories", "label_epsilon"))
 def perturb(
-    source: Annotated[
-        Path,
+    sources: Annotated[
+        list[str],
         typer.Argument(
-            metavar="IN",
-            help="Table (.csv, .tsv, either with .gz, .parquet, .arrow, .feather), array (.npy), or - for "
-            "standard input.",
+            metavar="IN...",
+            click_type=click.Path(),
+            help="Table (.csv, .tsv, either with .gz, .bz2 or .zst, .parquet, .arrow, .feather), array "
+            "(.npy), or - for standard input. Many are one table: files, folders, globs, and URIs such as "
+            "s3://bucket/people.",
         ),
     ],
-    target: Annotated[
-        Path,
+    out: Annotated[
+        str,
         typer.Option(
             "-o",
             "--out",
             metavar="OUT",
-            help="File to write, or - for standard output; a table may change its format.",
+            click_type=click.Path(),
+            help="File to write, or - for standard output; a table may change its format. Of many files also "
+            "a folder: a name with / at its end, or without a suffix.",
         ),
     ],
     mechanism: Annotated[
@@ -161,6 +170,13 @@ def perturb(
         ),
     ] = None,
     delimiter: Delimiter = None,
+    skip_blanks: Annotated[
+        bool, typer.Option("--skip-blanks", help="Blanks after a delimiter of IN are no part of a field.")
+    ] = False,
+    decimal: Annotated[
+        str | None,
+        typer.Option(metavar="C", help="Of the numbers of a text IN: a comma, with another --delimiter."),
+    ] = None,
     source_form: Annotated[str | None, source_format("IN")] = None,
     target_form: Annotated[
         str | None,
@@ -187,10 +203,13 @@ def perturb(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")] = False,
     **given: Any,
 ) -> None:
-    """Randomize columns of a file under local differential privacy.
+    """Randomize columns of a file, or of many, under local differential privacy.
 
     Each row is one record. Memory does not grow with the file. OUT appears only when it is complete, with a
     report OUT.privacy.json beside it that states the exact epsilon; standard output gets nothing before.
+
+    Many files are one table. As a folder OUT has a file for each, and its report in it, _privacy.json; with a
+    key (--record), a run that was killed goes on when it is started again.
 
     Example: bitldp perturb people.csv -o out.csv --mechanism frr --columns height,weight --epsilon 4
     --integer-bits 8
@@ -198,7 +217,8 @@ def perturb(
     options = given_options(given)
     with sentences() as left:
         left.behind = "; no output was written"
-        from bitldp.cli.perturb.perturb import perturb as run
+        from bitldp.cli.perturb.folder import perturb_folder
+        from bitldp.cli.perturb.perturb import perturb as perturb_file
         from bitldp.cli.perturb.request import OUTPUTS, Keyed, Request
         from bitldp.tables.codec import DECODES
 
@@ -225,9 +245,15 @@ def perturb(
         if decode not in (None, *DECODES):
             raise UsageError(f"--decode {decode}: must be one of {', '.join(DECODES)}")
         separator(delimiter)
+        if decimal not in (None, ".", ","):
+            raise UsageError(f"--decimal {decimal}: must be a point or a comma")
+        target, many, folder = Path(out), _are_many(sources), _is_folder(sources, out)
+        if folder and record is not None:
+            left.behind = "; the same command goes on with what is finished"
         request = Request(
-            source=source,
+            source=Path(sources[0]),
             target=target,
+            sources=tuple(sources) if many or folder else (),
             mechanism=mechanism or "",
             epsilon=epsilon or 0.0,
             plan=plan,
@@ -247,6 +273,8 @@ def perturb(
             output=output,
             decode=decode,
             delimiter=delimiter,
+            skip_blanks=skip_blanks,
+            decimal="," if decimal == "," else None,
             source_form=source_form,
             target_form=target_form,
             report=report,
@@ -256,15 +284,34 @@ def perturb(
             sign=sign_with,
         )
         with Screen(quiet) as screen:
-            made = run(request, screen)
+            made = (perturb_folder if folder else perturb_file)(request, screen)
         shown = "standard output" if target == PIPE else str(target)
         left.behind = f"; {shown} was written"
         if not quiet:
             total = made["total_per_record"]
             exact, claimed = (number(float(total[name]), 6) for name in ("epsilon_exact", "epsilon_claimed"))
+            where = f"{target.name}/{FOLDER_REPORT}" if folder else (report or report_path(target)).name
             condition = f", {total['given']}" if total["given"] else ""
             print(
                 f"{shown}: {made['rows']} rows, exact epsilon {exact} a row{condition} "
-                f"(claimed {claimed}); report in {(report or report_path(target)).name}",
+                f"(claimed {claimed}); report in {where}",
                 file=sys.stderr if target == PIPE else sys.stdout,
             )
+
+
+def _are_many(sources: Sequence[str]) -> bool:
+    """Return whether the input is many files, or a remote one."""
+    from bitldp.tables.dataset import is_many
+
+    if len(sources) > 1 and "-" in sources:
+        raise UsageError("-: standard input is one table, and no other goes with it")
+    return len(sources) > 1 or (not (Path(sources[0]).is_file() or sources[0] == "-") and is_many(sources[0]))
+
+
+def _is_folder(sources: Sequence[str], out: str) -> bool:
+    """Return whether the output is a folder."""
+    if out.endswith(("/", os.sep)):
+        return True
+    if out == "-" or not _are_many(sources):
+        return False
+    return Path(out).is_dir() or not out.lower().endswith(tuple(FORMS))

@@ -12,6 +12,7 @@ from typing import Any
 import bitldp
 from bitldp.base.errors import PlanError
 from bitldp.cli.catalogue import MOST_CATEGORIES, CatalogueEntry, bounded, entries, entry
+from bitldp.cli.commands import delimiter_hint
 from bitldp.cli.errors import UsageError
 from bitldp.cli.perturb.request import Request
 from bitldp.mechanism.base import Mechanism
@@ -242,7 +243,8 @@ def _check_columns(
                 elif listed:
                     problem = "no such column"
                 else:
-                    problem = f"no such column among the {len(names)} in the first line; is there a header?"
+                    found = f"among the {len(names)} in the first line; is there a header?"
+                    problem = f"no such column {found}{delimiter_hint(names)}"
                 raise UsageError(f"{option} {name}: {problem}{shown if listed else ''}")
             if name in seen:
                 raise UsageError(f"{option} {name}: named twice among --columns, --label and --keep")

@@ -7,22 +7,23 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bitldp import _core
 from bitldp.base.errors import PlanError
-from bitldp.cli.commands import PIPE, FileFormat, form_of, is_pipe, report_path
+from bitldp.cli.commands import PIPE, FileFormat, delimiter_hint, form_of, is_pipe, report_path
 from bitldp.cli.errors import CommandError, UsageError
 from bitldp.cli.perturb.arrays import ArrayReader, perturb_array
+from bitldp.cli.perturb.inputs import Inputs, ManyReader
 from bitldp.cli.perturb.options_plan import plan_of_options
 from bitldp.cli.perturb.outputs import (
     Digested,
-    Unchanged,
     check_paths,
     finish,
     interruptible,
@@ -36,12 +37,27 @@ from bitldp.ledger.budget import BudgetExceededError, Ledger, LedgerChangedError
 from bitldp.ledger.entry import Entry, named
 from bitldp.privacy import Guarantee
 from bitldp.tables.codec import ColumnCodec
+from bitldp.tables.frames import is_text
 from bitldp.tables.ids import SeenIds
 from bitldp.tables.key import ReleaseKey
 from bitldp.tables.plan import TablePlan, TableRelease
 from bitldp.tables.pseudonyms import LINKED
 
-__all__ = ["Watcher", "perturb"]
+__all__ = [
+    "Checked",
+    "Watcher",
+    "batch_rows",
+    "charged",
+    "check_keys",
+    "commas_of",
+    "enter_output",
+    "moved_note",
+    "perturb",
+    "release_of_file",
+    "released_batch",
+    "said_before",
+    "stream",
+]
 
 #: Bytes of input and output that one batch should hold.
 BATCH_BYTES = 1 << 25
@@ -85,7 +101,12 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
         For data that cannot be perturbed. Neither the output nor its report exists then, and an older one
         stays.
     """
-    forms = _forms(request)
+    inputs = None
+    if request.sources:
+        inputs = Inputs(
+            request.sources, request.source_form, request.delimiter, skip_blanks=request.skip_blanks
+        )
+    forms = _forms(request, None if inputs is None else inputs.form)
     if (forms[0].kind == "npy") != (forms[1].kind == "npy"):
         raise UsageError(
             "a .npy array is written as a .npy array, and a table as a table (CSV, Parquet or Arrow)"
@@ -96,19 +117,23 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
         watcher.note(
             f"{request.target}: a run was killed before its privacy report had its name; it has it now"
         )
-    source_path = None if is_pipe(request.source) else request.source
+    source_path = None if request.sources or is_pipe(request.source) else request.source
     kept = {"--plan": request.plan, "--ledger": request.ledger, "--key-file": request.release.file}
     check_paths(source_path, target, beside, force=request.force, kept=kept)
     if request.plan is not None and forms[0].kind == "npy":
         raise UsageError("--plan is for tables; an array has no names of columns")
     signer = None if request.sign is None else Signer(request.sign)
-    with opened(request.source, forms[0]) as source:
+    if inputs is not None:
+        if request.seed is not None:
+            raise UsageError("--seed: is for one file; several are made repeatable by a plan and a key")
+        return _perturb(request, inputs, forms[1], target, beside, watcher, signer)
+    with opened(request.source, replace(forms[0], skip_blanks=request.skip_blanks)) as source:
         return _perturb(request, source, forms[1], target, beside, watcher, signer)
 
 
-def _forms(request: Request) -> tuple[FileFormat, FileFormat]:
+def _forms(request: Request, found: FileFormat | None) -> tuple[FileFormat, FileFormat]:
     """Return the forms of input and output; what goes to a pipe is of the input's, unless it is named."""
-    read = form_of(request.source, request.source_form, "--from", request.delimiter)
+    read = found or form_of(request.source, request.source_form, "--from", request.delimiter)
     if request.target == PIPE and request.target_form is None:
         return read, read
     written = form_of(request.target, request.target_form, "--to", request.delimiter)
@@ -129,39 +154,44 @@ def _report_path(request: Request, target: Path | None) -> Path:
 
 def _perturb(
     request: Request,
-    source: InputSource,
+    source: InputSource | Inputs,
     form: FileFormat,
     target: Path | None,
     beside: Path,
     watcher: Watcher,
     signer: Signer | None,
 ) -> dict[str, Any]:
-    """Randomize an input that is open."""
-    unchanged = Unchanged(source.path)
-    array = ArrayReader(source) if source.form.kind == "npy" else None
-    table = None if array is not None else open_reader(source)
+    """Randomize an input that is open, or the files of one table."""
+    unchanged = source.unchanged()
+    array = ArrayReader(source) if source.form.kind == "npy" and isinstance(source, InputSource) else None
+    table = (
+        None
+        if array is not None
+        else ManyReader(source)
+        if isinstance(source, Inputs)
+        else open_reader(source)
+    )
     release: TableRelease | None = None
     warnings: tuple[str, ...] = ()
     if array is not None:
         plan, warnings = _array_plan(request, array)
     elif table is not None and request.plan is not None:
-        release = _release_of_file(request, source, table.names)
+        release = release_of_file(request, source, table.names)
         plan = release.plan
     elif table is not None:
         plan, warnings = plan_of_options(request, table.names, listed=source.form.kind != "csv")
-    for sentence in (*warnings, *_warnings(request, plan)):
-        watcher.warn(sentence)
-    for sentence in _notes(plan):
-        watcher.note(sentence)
-    if request.ledger is None and request.seed is None:
-        watcher.note("no ledger was named, so nothing keeps count of what these rows have spent")
-    charge = _charge(request, plan, release, source)
+    said_before(request, plan, warnings, watcher)
+    reads = plan.reads if release is None else release.reads
+    if isinstance(source, Inputs):
+        check_keys(plan, source, whole=True)
+        source.survey(reads, release.digest if release is not None and release.repeatable else None)
+    charge = charged(request, plan, release, lambda: "" if release is None else source.digest(release.digest))
     seeds: Sequence[np.random.SeedSequence | None] = [None] * len(plan.codecs)
     if request.seed is not None:
         seeds = np.random.SeedSequence(request.seed).spawn(len(plan.codecs))
-    batch, moved = _batch_rows(plan.codecs, request.seed is not None), [0] * len(plan.codecs)
+    batch, moved = batch_rows(plan.codecs, request.seed is not None), [0] * len(plan.codecs)
     with interruptible() as signals, outputs(target, beside, signals) as (file, report_file):
-        checked, written = _Checked(watcher, signals.check), Digested(file)
+        checked, written = Checked(watcher, signals.check), Digested(file)
         with unchanged:
             if array is not None:
                 (codec,) = plan.codecs
@@ -174,10 +204,11 @@ def _perturb(
                 def released(rows: pa.Table, first: int) -> pa.Table:
                     if release is not None:
                         return release.piece(rows, first + 1, moved=moved, seen=ids)
-                    return _released_batch(rows, plan, table.names, first, seeds, request.threads, moved)
+                    return released_batch(rows, plan, table.names, first, seeds, request.threads, moved)
 
-                reads = plan.reads if release is None else release.reads
-                rows = _stream(table, reads, batch, released, form, written, checked)
+                own = table.released(released) if isinstance(table, ManyReader) else released
+                commas = commas_of(request, plan)
+                rows = stream(table, reads, batch, own, form, written, checked, commas)
                 if ids is not None:
                     ids.check()
             signals.check()
@@ -186,12 +217,40 @@ def _perturb(
         )
         report = report if signer is None else signer.signed(report)
         report_file.write((json.dumps(report, indent=2, allow_nan=False) + "\n").encode())
-    _enter_output(request, release, report["output_sha256"], watcher)
-    for codec, count in zip(plan.codecs, moved, strict=True):
-        if count:  # said to whoever has the data, and in no file that leaves
-            columns = ", ".join(codec.columns)
-            watcher.note(f"{count:,} numbers of {columns} were outside the range, and moved to its ends")
+    enter_output(request, release, report["output_sha256"], watcher)
+    moved_note(plan, moved, watcher)
     return report
+
+
+def check_keys(plan: TablePlan, inputs: Inputs, *, whole: bool) -> None:
+    """Refuse files whose folders say of their records what the plan does not keep.
+
+    Records of one folder stay together in what is released, as a file or (`whole`) as rows that follow each
+    other, and so tell each other's value.
+
+    Raises
+    ------
+    UsageError
+    """
+    for name in inputs.keys:
+        if name in plan.keep or (whole and name not in plan.inputs):
+            continue
+        problem = "releases it" if name in plan.inputs else "does not keep it"
+        raise UsageError(
+            f"column {name!r}: files are in folders of it, and the plan {problem}: records of one folder "
+            "stay together, which tells that they share its value; keep it, or write its values into the "
+            "files, in an order that says nothing"
+        )
+
+
+def moved_note(plan: TablePlan, moved: Sequence[int], watcher: Watcher, where: str = "") -> None:
+    """Say how many numbers were outside a range: to whoever has the data, and in no file that leaves."""
+    for codec, count in zip(plan.codecs, moved, strict=True):
+        if count:
+            columns = ", ".join(codec.columns)
+            watcher.note(
+                f"{count:,} numbers of {columns} were outside the range, and moved to its ends{where}"
+            )
 
 
 # -- what is released
@@ -217,7 +276,7 @@ def _array_plan(request: Request, reader: ArrayReader) -> tuple[TablePlan, tuple
     return plan, warnings
 
 
-def _release_of_file(request: Request, source: InputSource, names: Sequence[str]) -> TableRelease:
+def release_of_file(request: Request, source: InputSource | Inputs, names: Sequence[str]) -> TableRelease:
     """Return the release by a plan's file; refuse a plan that cannot be read, or does not fit the table."""
     if request.plan is None:
         raise UsageError("--plan: is needed")
@@ -241,7 +300,8 @@ def _release_of_file(request: Request, source: InputSource, names: Sequence[str]
     for name in release.reads:
         if times[name] != 1:
             problem = "has several columns of that name" if times[name] else "has no such column"
-            raise UsageError(f"column {name!r} of {request.plan}: {source} {problem}")
+            hint = delimiter_hint(names)
+            raise UsageError(f"column {name!r} of {request.plan}: {source} {problem}{hint}")
     return release
 
 
@@ -261,10 +321,10 @@ def _key(request: Request) -> ReleaseKey | None:
         raise UsageError(f"--key-{'env' if asked.variable else 'file'}: {error}") from None
 
 
-def _charge(
-    request: Request, plan: TablePlan, release: TableRelease | None, source: InputSource
+def charged(
+    request: Request, plan: TablePlan, release: TableRelease | None, digest: Callable[[], str]
 ) -> Charged | None:
-    """Charge a run to its ledger before anything is released, a repeatable one once."""
+    """Charge a run to its ledger before anything is released; a repeatable one once, by its data's digest."""
     if request.ledger is None:
         if request.budget is not None:
             raise UsageError("--budget: begins a ledger; name it by --ledger")
@@ -295,7 +355,7 @@ def _charge(
                     ledger._charge(entry)
                 return Charged(dict(enumerate(ledger.entries[first:], first + 1)), ledger.state())
             # Without a key the ledger knows nothing of the data.
-            data = release.digest(source.blocks()) if release.repeatable else ""
+            data = digest() if release.repeatable else ""
             plan_name = "" if request.plan is None else request.plan.name
             release.charge(ledger, data=data, name=plan_name, reservation=request.reservation)
             name = f"release {release.id} "
@@ -318,7 +378,7 @@ def _charge(
 _FREE = Guarantee(0.0, 0.0, 0.0, 0.0)
 
 
-def _enter_output(request: Request, release: TableRelease | None, sha256: str, watcher: Watcher) -> None:
+def enter_output(request: Request, release: TableRelease | None, sha256: str, watcher: Watcher) -> None:
     """Enter the digest of an output that was written into the ledger; it costs nothing."""
     if request.ledger is None:
         return
@@ -352,7 +412,7 @@ def _state_of(report: Path) -> LedgerState:
     return LedgerState(entries, sha256)
 
 
-def _batch_rows(codecs: Sequence[ColumnCodec], seeded: bool) -> int:
+def batch_rows(codecs: Sequence[ColumnCodec], seeded: bool) -> int:
     """Return the rows of a batch: constant for a run, so that memory does not grow with the file.
 
     A seeded run takes whole chunks of the keystream for every codec, so that its output does not depend on
@@ -366,6 +426,16 @@ def _batch_rows(codecs: Sequence[ColumnCodec], seeded: bool) -> int:
 
 
 # -- how it goes on
+
+
+def said_before(request: Request, plan: TablePlan, warnings: Sequence[str], watcher: Watcher) -> None:
+    """Show warnings and notes before a run starts."""
+    for sentence in (*warnings, *_warnings(request, plan)):
+        watcher.warn(sentence)
+    for sentence in _notes(plan):
+        watcher.note(sentence)
+    if request.ledger is None and request.seed is None:
+        watcher.note("no ledger was named, so nothing keeps count of what these rows have spent")
 
 
 def _warnings(request: Request, plan: TablePlan) -> Iterator[str]:
@@ -390,24 +460,27 @@ def _notes(plan: TablePlan) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class _Checked:
+class Checked:
     """A watcher that first looks whether the run was interrupted."""
 
     watcher: Watcher
     check: Callable[[], None]
 
     def warn(self, sentence: str) -> None:
+        """Show a warning."""
         self.watcher.warn(sentence)
 
     def note(self, sentence: str) -> None:
+        """Show a note."""
         self.watcher.note(sentence)
 
     def progress(self, position: int, total: int) -> None:
+        """Show how much was read, unless the run was interrupted."""
         self.check()
         self.watcher.progress(position, total)
 
 
-def _stream(
+def stream(
     reader: TableReader,
     columns: Sequence[str],
     batch: int,
@@ -415,14 +488,18 @@ def _stream(
     form: FileFormat,
     file: Digested,
     watcher: Watcher,
+    commas: Sequence[str] = (),
 ) -> int:
-    """Stream a table through a release, `batch` rows at a time; return its rows."""
+    """Stream a table through a release, `batch` rows at a time; return its rows.
+
+    Texts of the columns `commas` are numbers with a decimal comma.
+    """
     rows = 0
     writer: Behind | None = None
     batches = reader.batches(columns, batch)
     try:
         for each in batches:
-            table = release(each, rows)
+            table = release(_with_points(each, commas), rows)
             if writer is None:
                 # The first batch is empty and shows the types: a file without rows has its columns, too.
                 writer = Behind(open_writer(file, form, table.schema))
@@ -444,7 +521,25 @@ def _stream(
     return rows
 
 
-def _released_batch(
+def commas_of(request: Request, plan: TablePlan) -> list[str]:
+    """Return the columns whose texts are numbers with a decimal comma."""
+    if request.decimal is None:
+        return []
+    return [name for codec in plan.codecs for name in codec.numeric]
+
+
+def _with_points(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return a table whose numbers have points for commas; a text that has a point is made no number."""
+    for name in columns:
+        column = table.column(name)
+        if is_text(column.type):
+            place = table.column_names.index(name)
+            apart = pc.replace_substring(column, ".", "..")
+            table = table.set_column(place, name, pc.replace_substring(apart, ",", "."))
+    return table
+
+
+def released_batch(
     batch: pa.Table,
     plan: TablePlan,
     names: Sequence[str],
@@ -462,6 +557,6 @@ def _released_batch(
         x = codec.read(batch, first + 1)
         moved[number] += codec.outside(x)
         reports = codec.randomize(x, rng=seed, first=first, threads=threads)
-        columns |= codec.by_column(codec.written(reports, batch.schema.field(codec.columns[0]).type))
+        columns |= codec.by_column(codec.written(reports, batch.schema.field(codec.inputs[0]).type))
     output = [pair for name in names for pair in columns.get(name, [])]
     return pa.table([values for _, values in output], names=[name for name, _ in output])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import singledispatch
 from typing import Any, NamedTuple
@@ -58,6 +59,7 @@ def privacy_report(
     *,
     array: bool,
     charge: Charged | None = None,
+    files: Sequence[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Return the privacy report: what was released at which epsilon; never a key, a seed or a value.
 
@@ -75,6 +77,8 @@ def privacy_report(
         Whether the columns are those of an array, without names.
     charge : Charged, optional
         Of a ledger, if one was charged.
+    files : sequence of dict, optional
+        Names, rows and digests of the files of a folder.
     """
     guarantees = [codec.mechanism.guarantee for codec in plan.codecs]
     whole = total(guarantees, [codec.released for codec in plan.codecs])
@@ -90,6 +94,7 @@ def privacy_report(
         "plan_sha256": None if array else plan.digest,
         "output": request.target.name,
         "output_sha256": sha256,
+        **({} if files is None else {"files": list(files)}),
         "rows": rows,
         "mechanisms": [
             {
@@ -131,6 +136,7 @@ def privacy_report(
         "notes": [
             "Local differential privacy of one row against any other row, in its perturbed columns.",
             "Another release about the same rows adds its own epsilon.",
+            *(["Rows are in the files, and in the order, that they were in."] if files is not None else []),
             *(["Kept columns have no privacy, and may tell who a row is about."] if plan.keep else []),
             *([LINKED] if plan.keep_as else []),
             *(

@@ -31,6 +31,8 @@ class Request:
     ----------
     source, target : pathlib.Path
         ``-`` is standard input or output.
+    sources : tuple of str
+        In place of `source`: files, folders, globs and URIs, whose files are one table.
     source_form, target_form : str or None
         Suffixes that say the formats; None: that of the file, or the format of the input.
     report : pathlib.Path or None
@@ -67,10 +69,15 @@ class Request:
         One of `DECODES`; None is the unbiased one, where there is any.
     delimiter : str or None
         Of CSV files; None: commas.
+    skip_blanks : bool
+        Whether blanks after a delimiter of the input are no part of a field.
+    decimal : str or None
+        ``,`` where the input's numbers have decimal commas.
     """
 
     source: Path
     target: Path
+    sources: tuple[str, ...] = ()
     mechanism: str = ""
     epsilon: float = 0.0
     plan: Path | None = None
@@ -88,6 +95,8 @@ class Request:
     output: str | None = None
     decode: str | None = None
     delimiter: str | None = None
+    skip_blanks: bool = False
+    decimal: str | None = None
     source_form: str | None = None
     target_form: str | None = None
     report: Path | None = None

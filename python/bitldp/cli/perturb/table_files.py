@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
 import io
@@ -9,9 +10,9 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TextIO, cast
@@ -28,7 +29,9 @@ from bitldp._core import csv_rows
 from bitldp.base.errors import DataError
 from bitldp.cli.commands import PIPE, FileFormat, is_pipe
 from bitldp.cli.errors import CommandError, UsageError
+from bitldp.cli.perturb import text_faults as faults
 from bitldp.cli.perturb.arrow_parts import DamagedError, blocks, rows_of
+from bitldp.cli.perturb.outputs import Unchanged
 from bitldp.tables.frames import checked
 
 __all__ = [
@@ -40,13 +43,14 @@ __all__ = [
     "open_reader",
     "open_writer",
     "opened",
+    "spooled",
 ]
 
 _BLOCK = 1 << 20
 _OPEN = Path("/proc/self/fd")  # where Linux shows files that are open, also those without a name
 
-#: Errors that reading a damaged gzip file raises.
-DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)
+#: Errors that reading damaged compressed data raises; an OSError of the system has a number.
+DAMAGED = (EOFError, OSError, zlib.error)
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,12 @@ class InputSource:
 
     def open(self) -> BinaryIO:
         """Open its contents, uncompressed, for Python."""
-        return cast("BinaryIO", gzip.open(self.path) if self.form.gzip else self.path.open("rb"))
+        compression = self.form.compression
+        if compression == "zstd":  # which the standard library does not read
+            raw = pa.CompressedInputStream(pa.OSFile(str(self.path)), compression)
+            return cast("BinaryIO", io.BufferedReader(raw, _BLOCK))
+        packed: dict[str | None, Any] = {"gzip": gzip.open, "bz2": bz2.open}
+        return cast("BinaryIO", packed.get(compression, open)(self.path, "rb"))
 
     def text(self, encoding: str, errors: str = "strict") -> TextIO:
         """Open its contents as text whose ends of lines stay as they are."""
@@ -84,7 +93,8 @@ class InputSource:
         Arrow reads ahead in threads of its own, and one that asks for the interpreter while it shuts down
         aborts the process.
         """
-        return pa.CompressedInputStream(raw, "gzip") if self.form.gzip else raw
+        compression = self.form.compression
+        return raw if compression is None else pa.CompressedInputStream(raw, compression)
 
     def blocks(self) -> Iterator[bytes]:
         """Yield its contents, uncompressed.
@@ -98,8 +108,18 @@ class InputSource:
             with self.open() as file:
                 while block := file.read(_BLOCK):
                     yield block
-        except DAMAGED:
+        except DAMAGED as error:
+            if getattr(error, "errno", None) is not None:
+                raise
             raise CommandError(f"{self}: compressed data that are damaged, or end too early") from None
+
+    def digest(self, of: Callable[[Iterator[bytes]], str]) -> str:
+        """Return a digest of its contents."""
+        return of(self.blocks())
+
+    def unchanged(self) -> Unchanged:
+        """Return the state of its file, to tell later whether it changed."""
+        return Unchanged(self.path)
 
 
 @contextmanager
@@ -114,15 +134,16 @@ def opened(path: Path, form: FileFormat) -> Iterator[InputSource]:
         return
     if path == PIPE:
         name, stream = "standard input", sys.stdin.buffer
-        with _spool(stream) as copy:
+        with spooled(stream) as copy:
             yield InputSource(copy, form, name)
         return
-    with path.open("rb") as pipe, _spool(pipe) as copy:
+    with path.open("rb") as pipe, spooled(pipe) as copy:
         yield InputSource(copy, form, str(path))
 
 
 @contextmanager
-def _spool(stream: BinaryIO) -> Iterator[Path]:
+def spooled(stream: BinaryIO) -> Iterator[Path]:
+    """Copy a stream into a file without a name, where the system has such."""
     with tempfile.TemporaryFile() if _OPEN.is_dir() else tempfile.NamedTemporaryFile() as file:
         shutil.copyfileobj(stream, file, _BLOCK)
         file.flush()
@@ -303,7 +324,7 @@ _TITLES = {"csv": "a CSV", "parquet": "a Parquet", "arrow": "an Arrow"}
 
 #: Bytes of a CSV file that are parsed at once: few, for Arrow reads 32 such blocks ahead. No row is longer
 #: than a block; where one is, the file is read on in large blocks, and is refused if it is longer still.
-_SMALL_BLOCK, CSV_BLOCK = 1 << 18, 1 << 20
+_SMALL_BLOCK = 1 << 18
 #: Rows and bytes at which a group of Parquet is written.
 GROUP_ROWS, GROUP_BYTES = 1 << 20, 1 << 26
 #: Columns that are written with dictionaries; of more, each has too few values in a group.
@@ -359,12 +380,14 @@ def open_reader(source: InputSource) -> TableReader:
         return ArrowReader(source)
     except (pa.ArrowException, UnicodeDecodeError, csv.Error):
         raise CommandError(f"{source}: not {_TITLES[kind]} file") from None
-    except DAMAGED:
-        raise CommandError(f"{source}: compressed data that are damaged, or end too early") from None
-    except OSError as error:
-        if error.errno is not None:
+    except DAMAGED as error:
+        if getattr(error, "errno", None) is not None:
             raise
-        raise CommandError(f"{source}: damaged, or not {_TITLES[kind]} file") from None  # says Arrow
+        packed = source.form.compression is not None
+        problem = "compressed data that are damaged, or end too early" if packed else "damaged"
+        raise CommandError(
+            f"{source}: {problem}" if packed else f"{source}: {problem}, or not {_TITLES[kind]} file"
+        ) from None
 
 
 def open_writer(file: Any, form: FileFormat, schema: pa.Schema) -> TableWriter:
@@ -413,7 +436,8 @@ class _CsvWriter:
     """CSV, compressed where its form says so."""
 
     def __init__(self, file: Any, form: FileFormat, schema: pa.Schema) -> None:
-        self._compressed = pa.CompressedOutputStream(file, "gzip") if form.gzip else None
+        packed = form.compression
+        self._compressed = None if packed is None else pa.CompressedOutputStream(file, packed)
         self._writer = TextWriter(self._compressed or file, form, schema)
 
     def write(self, table: pa.Table) -> None:
@@ -454,6 +478,14 @@ class _ParquetWriter:
             self._writer.close()
 
 
+def _encoding(start: bytes) -> str:
+    """Return the encoding of a text that is not UTF-8, by its first bytes; nothing of another."""
+    if start[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff"):
+        return "UTF-32"
+    marked = start[:2] in (b"\xff\xfe", b"\xfe\xff")
+    return "UTF-16" if marked or start[:2].count(0) == 1 else ""
+
+
 class _CsvReader:
     """CSV with a header. Every field is read as text; numbers are parsed where the row is known."""
 
@@ -461,10 +493,16 @@ class _CsvReader:
         self._source = source
         self._delimiter = source.form.delimiter
         # Bytes that are no UTF-8 concern only the columns that hold them: the header's reader lets them pass.
+        with source.open() as start:
+            if encoding := _encoding(start.read(4)):
+                raise CommandError(f"{source}: is text in {encoding}; a CSV file is read in UTF-8")
         with source.text("utf-8-sig", "surrogateescape") as file:
-            self.names = next(csv.reader(file, delimiter=self._delimiter), [])
-        if not self.names:
+            self._header = next(csv.reader(file, delimiter=self._delimiter), [])
+        if not self._header:
             raise CommandError(f"{source}: empty; a CSV file starts with a row of column names")
+        skips = source.form.skip_blanks
+        #: The columns, where asked for without the blanks before their names.
+        self.names = [name.lstrip(" \t") if skips else name for name in self._header]
         self.total = source.path.stat().st_size
         self._position = 0
 
@@ -485,19 +523,22 @@ class _CsvReader:
                     rows += table.num_rows
         except (pa.ArrowException, OSError):  # a compressed file that ends too early is no ArrowException
             try:
-                with closing(self._parsed(columns, CSV_BLOCK)) as tables:
+                with closing(self._parsed(columns, faults.CSV_BLOCK)) as tables:
                     for table in tables:
                         yield table.slice(rows)
                         rows -= min(rows, table.num_rows)
             except (pa.ArrowException, OSError):
-                if not self._is_header_only():
-                    raise CommandError(f"{self._source}: {self._problem()}") from None
+                if not faults.is_header_only(self._source):
+                    raise CommandError(
+                        f"{self._source}: {faults.problem(self._source, self.names)}"
+                    ) from None
         # An odd number of quotes may mean that one swallowed what follows.
         quotes = sum(block.count(b'"') for block in self._source.blocks())
-        if quotes % 2 and (problem := self._open_quote()):
-            raise CommandError(f"{self._source}: {problem}")
+        if quotes % 2 and (found := faults.open_quote(self._source)):
+            raise CommandError(f"{self._source}: {found}")
 
     def _parsed(self, columns: Sequence[str], block: int) -> Generator[pa.Table, None, None]:
+        own = [self._header[self.names.index(name)] for name in columns]
         # Arrow reads ahead in threads of its own, which must have nothing of Python in their hands: neither a
         # file object nor a handler of bad rows (see `InputSource.arrow`).
         with (
@@ -512,57 +553,19 @@ class _CsvReader:
                     ignore_empty_lines=False,
                 ),
                 convert_options=pa.csv.ConvertOptions(
-                    include_columns=list(columns),
-                    column_types=dict.fromkeys(columns, pa.string()),
+                    include_columns=list(own),
+                    column_types=dict.fromkeys(own, pa.string()),
                     strings_can_be_null=False,
                 ),
             ) as reader,
         ):
             for batch in reader:
                 self._position = file.tell()
-                yield pa.Table.from_batches([batch])
-
-    def _open_quote(self) -> str:
-        """Say where a quote is never closed, if one is: read slowly, for quotes may stand within a text."""
-        limit = csv.field_size_limit(CSV_BLOCK)
-        try:
-            with self._source.text("utf-8-sig", "replace") as file:
-                rows = csv.reader(file, delimiter=self._delimiter, strict=True)
-                good = 0
-                try:
-                    for _ in rows:
-                        good += 1
-                except csv.Error as error:
-                    if "limit" in str(error):  # a field longer than any row may be
-                        return ""
-                    where = f"row {good}" if good else "the header"
-                    return f"{where} has a quote that is not closed, or text after one that is"
-        finally:
-            csv.field_size_limit(limit)
-        return ""
-
-    def _is_header_only(self) -> bool:
-        """Tell whether the file is a header without the end of its line, which Arrow takes for no CSV."""
-        for _ in self._source.blocks():  # a compressed file that is damaged is refused as such
-            pass
-        with suppress(csv.Error, UnicodeDecodeError), self._source.text("utf-8-sig", "strict") as file:
-            rows = csv.reader(file, delimiter=self._delimiter, strict=True)
-            return bool(next(rows, [])) and next(rows, None) is None
-        return False
-
-    def _problem(self) -> str:
-        """Say why Arrow refused the file: a second reading, as Arrow's own words quote the row."""
-        for _ in self._source.blocks():  # a compressed file that is damaged is refused as such
-            pass
-        with suppress(csv.Error), self._source.text("utf-8", "replace") as file:
-            rows = csv.reader(file, delimiter=self._delimiter)
-            next(rows, None)
-            for number, row in enumerate(rows, 1):
-                if row and len(row) != len(self.names):  # a blank line is a row without values
-                    return f"row {number} has {len(row)} fields, where the header has {len(self.names)}"
-        return (
-            self._open_quote() or f"not well-formed CSV in UTF-8, or a row longer than {CSV_BLOCK >> 20} MiB"
-        )
+                table = pa.Table.from_batches([batch])
+                if self._source.form.skip_blanks:
+                    texts = [pc.utf8_ltrim(column, " \t") for column in table.columns]
+                    table = pa.table(texts, names=list(columns))
+                yield table
 
 
 class _ParquetReader:
