@@ -1,6 +1,6 @@
-"""What one secure sum learns: runs `bitldp fl sum` with real integers and fresh keys, exits 1 below the goals.
+"""What one secure sum learns: runs `bitldp fl sum` with fresh keys, exits 1 below the goals.
 
-    BITLDP_DATA=... python benches/sum_learning.py             # MNIST, 10 seeds of each budget: two hours on two cores
+    BITLDP_DATA=... python benches/sum_learning.py             # MNIST, 10 seeds of each budget
     BITLDP_DATA=... python benches/sum_learning.py --clients 6000 --record    # keep the figures
 
 A seed deals the records; every client's share has fresh random bits. The settings are those of the command,
@@ -65,7 +65,8 @@ def main() -> int:
         spread = statistics.stdev(found) if len(found) > 1 else float("nan")
         below |= given.data == "mnist" and mean < goal
         print(
-            f"{clients:6,} clients, epsilon {epsilon:g}: {mean:.4f} ± {spread:.4f} (goal {goal}), {len(found)} seeds"
+            f"{clients:6,} clients, epsilon {epsilon:g}: {mean:.4f} ± {spread:.4f} (goal {goal}), "
+            f"{len(found)} seeds"
         )
         rows.append([clients, epsilon, round(mean, 4), round(spread, 4), len(found), goal])
     if given.record:

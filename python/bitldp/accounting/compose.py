@@ -64,9 +64,10 @@ class Account:
     def __str__(self) -> str:
         """Return one line: epsilon, delta and method."""
         total = sum(count for _, count in self.releases)
+        where = "central" if self.central else "local"
         order = "" if self.order is None else f", order {self.order:.4g}"
         return (
-            f"{total} releases: {'central' if self.central else 'local'} epsilon {self.epsilon:.6g} at delta {self.delta:.3g} "
+            f"{total} releases: {where} epsilon {self.epsilon:.6g} at delta {self.delta:.3g} "
             f"({self.method}{order})"
         )
 
@@ -168,7 +169,8 @@ def _is_central(listed: list[tuple[Any, int]]) -> bool:
     sums = sum(_accounted(release) is not None for release, _ in listed)
     if 0 < sums < len(listed):
         raise ValueError(
-            "releases: the epsilon of a secure sum is central, that of the others local; account for them apart"
+            "releases: the epsilon of a secure sum is central, that of the others local; "
+            "account for them apart"
         )
     return sums > 0
 

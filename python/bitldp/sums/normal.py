@@ -67,27 +67,25 @@ def slope_of_sum(law: ShareLaw, shares: int, tail: float) -> Slope:
         For a share of the standard deviation s and a cut at K deviations about (1 + K/(2 s sqrt(h)))/(s
         sqrt(h)); infinite where nothing is hidden.
 
-    Notes
-    -----
-    An input x = n + f steps is dithered to n, or to n + 1 with the chance f. The shares' sum has the law w, so
-    the report has P(y) = (1 - f) w(k) + f w(k - 1) at k = y - n. What others add to it, and that it is known
-    modulo 2^b only, is a function of it.
+    Notes ----- An input x = n + f steps is dithered to n, or to n + 1 with the chance f. The shares' sum has
+    the law w, so the report has P(y) = (1 - f) w(k) + f w(k - 1) at k = y - n. What others add to it, and
+    that it is known modulo 2^b only, is a function of it.
 
-    *The law that is looked at.* Let v be at most w up to some K, symmetric and log-concave, and go on beyond as
-    a geometric tail, of the ratio v(K)/v(K - 1), which is the least. Divided by its sum S it is a law. Up to K
-    both it and w are v/max(1, S) at least, so their distance is at most 1 - sum(v)/max(1, S) in total
+    *The law that is looked at.* Let v be at most w up to some K, symmetric and log-concave, and go on beyond
+    as a geometric tail, of the ratio v(K)/v(K - 1), which is the least. Divided by its sum S it is a law. Up
+    to K both it and w are v/max(1, S) at least, so their distance is at most 1 - sum(v)/max(1, S) in total
     variation.
 
-    *Its slope.* If every test (an event, or a randomized one) has a chance a(x) whose derivative is at most
-    c I(a), with I(a) = phi(Phi^-1(a)), then Phi^-1(a) has the slope c at most, and x and x' are c |x - x'|-GDP
+    *Its slope.* If every test (an event, or a randomized one) has a chance a(x) whose derivative is at most c
+    I(a), with I(a) = phi(Phi^-1(a)), then Phi^-1(a) has the slope c at most, and x and x' are c |x - x'|-GDP
     (see `bitldp.channels.normal.slope_of_noise`; Dong, Roth and Su, "Gaussian differential privacy", JRSS B
     2022). Between two integers k gains g(k) = v(k - 1) - v(k), whatever f is. As v is log-concave, g/v rises
-    with k, and so does g/(v + f g): the tests that gain most for their chance are the events {k >= j}, j >= 1.
-    Such an event gains v(j - 1), and has at f = 0 the chance T(j) = v(j) + v(j + 1) + ..., between which and
-    1 - T(j) it stays. I is concave, symmetric and highest in the middle, so events decide, and f = 0 is the
-    worst: c is the largest v(j - 1)/I(T(j)). Tests that hold what loses are complements of these, mirrored.
-    In the geometric tail v(j - 1)/T(j) is the same for all j, and T/I(T) rises with T, so the first event
-    decides. Coordinates with noise of their own compose to c times the l2 distance.
+    with k, and so does g/(v + f g): the tests that gain most for their chance are the events {k >= j}, j >=
+    1. Such an event gains v(j - 1), and has at f = 0 the chance T(j) = v(j) + v(j + 1) + ..., between which
+    and 1 - T(j) it stays. I is concave, symmetric and highest in the middle, so events decide, and f = 0 is
+    the worst: c is the largest v(j - 1)/I(T(j)). Tests that hold what loses are complements of these,
+    mirrored. In the geometric tail v(j - 1)/T(j) is the same for all j, and T/I(T) rises with T, so the first
+    event decides. Coordinates with noise of their own compose to c times the l2 distance.
 
     *Rounding.* Sums are those of integers; T is rounded down and the gain up. I rises up to 1/2, so a lower
     bound of it is phi(z) for a z with Phi(-z) <= T, which is checked by the complementary error function.

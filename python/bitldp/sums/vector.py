@@ -56,8 +56,8 @@ class Vector(SumKind):
     Parameters
     ----------
     features : int
-        Coordinates of a vector, d, 1 to 2**24. A share has D integers, D being the power of two above d, 32 at
-        least.
+        Coordinates of a vector, d, 1 to 2**24. A share has D integers, D being the power of two above d, 32
+        at least.
     clip : float
         Norm that longer vectors are scaled down to.
     steps : float, optional
@@ -72,26 +72,25 @@ class Vector(SumKind):
     ValueError, TypeError
         For a parameter out of its range; the message names it.
 
-    Notes
-    -----
-    A vector is lifted to the length `clip` by one more coordinate, turned by random signs and Hadamard
-    transforms that all clients share, and dithered to whole steps; each coordinate has its own share of
-    Skellam noise (or thinned signs, ``noise="signs"``, where the variance of a share is at most 1/2).
-    Two records are told apart no better than normal laws of variance 1 that are c 2 R apart, in any dimension:
-    c is computed from the integers of the shares' table (`bitldp.sums.normal.slope_of_sum`). The dither is
-    part of the argument, so that it inflates no norm, and no vector is drawn anew. With W how far the sum's law
-    is from the one that c holds of,
+    Notes ----- A vector is lifted to the length `clip` by one more coordinate, turned by random signs and
+    Hadamard transforms that all clients share, and dithered to whole steps; each coordinate has its own share
+    of Skellam noise (or thinned signs, ``noise="signs"``, where the variance of a share is at most 1/2). Two
+    records are told apart no better than normal laws of variance 1 that are c 2 R apart, in any dimension: c
+    is computed from the integers of the shares' table (`bitldp.sums.normal.slope_of_sum`). The dither is part
+    of the argument, so that it inflates no norm, and no vector is drawn anew. With W how far the sum's law is
+    from the one that c holds of,
 
         delta(epsilon) <= delta of those normal laws + (1 + e^epsilon) D W,
 
     and 1/256 of delta is set aside for the last term.
 
     *Bits.* Whatever vectors are added, if they do not depend on the rotation's signs, a coordinate of their
-    rotated sum is sub-Gaussian with the variance proxy (n R)^2/D, that of the dither n/4. Chernoff's bound with
-    the noise, times 2 D, is at most 1e-9: even if all clients send the same vector.
+    rotated sum is sub-Gaussian with the variance proxy (n R)^2/D, that of the dither n/4. Chernoff's bound
+    with the noise, times 2 D, is at most 1e-9: even if all clients send the same vector.
 
     Sources: Agarwal, Kairouz and Liu, "The Skellam mechanism for differentially private federated learning",
-    NeurIPS 2021 (rotation and Skellam shares); Dong, Roth and Su, "Gaussian differential privacy", JRSS B 2022.
+    NeurIPS 2021 (rotation and Skellam shares); Dong, Roth and Su, "Gaussian differential privacy", JRSS B
+    2022.
 
     Examples
     --------
@@ -234,7 +233,7 @@ class Vector(SumKind):
         )
 
     def central(self, law: ShareLaw, shares: int, delta: float, method: str = "auto") -> Central:
-        """Return the guarantee of the sum of records and so many shares: a bound, by `gdp`, for any method."""
+        """Return the guarantee of the sum and so many shares: a bound, by `gdp`, for any method."""
         near = self.gdp(law, shares, delta)
         return Central(near.epsilon(delta), delta, False, "normal laws, by the slope of the integers")
 

@@ -90,7 +90,7 @@ def test_no_two_inputs_are_told_apart_better_than_the_slope_says(
 
 
 def test_slope_is_near_that_of_normal_noise() -> None:
-    """c sigma at 10, 30 and 100 steps, of which the tail takes most; and it is that of every way to share."""
+    """Slopes times sigma at 10, 30 and 100 steps, alike for every way to share."""
     for sigma, most in ((10.0, 1.37), (30.0, 1.13), (100.0, 1.037)):
         found = []
         for shares in (1, 30):
@@ -246,7 +246,7 @@ def test_bad_vectors_are_refused_without_their_values() -> None:
     secure = SecureSum(Vector(3), epsilon=1.0, clients=4)
     with pytest.raises(ValueError, match=r"x: shape must be \(records, 3\) or \(3,\), got \(2, 4\)"):
         secure.share(np.zeros((2, 4)))
-    with pytest.raises(ValueError, match="x: element 4 .* finite"):
+    with pytest.raises(ValueError, match=r"x: element 4 .* finite"):
         secure.share(np.array([[1.0, 2.0, 3.0], [1.0, np.nan, 3.0]]))
     with pytest.raises(TypeError, match="x: dtype"):
         secure.share(np.array([["a", "b", "c"]]))

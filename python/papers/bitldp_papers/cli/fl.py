@@ -43,7 +43,9 @@ _MODULES = ("flwr", "jax", "sklearn", "matplotlib")
 def fl(
     system: Annotated[
         str | None,
-        typer.Argument(metavar="[SYSTEM]", help="bitrand, ldpfl, mvu, fedsel, brr, honest, or sum; none: a list."),
+        typer.Argument(
+            metavar="[SYSTEM]", help="bitrand, ldpfl, mvu, fedsel, brr, honest, or sum; none: a list."
+        ),
     ] = None,
     preset: Annotated[
         str | None, typer.Option(metavar="NAME", help="Settings to start from: paper, quick, ...")
