@@ -106,7 +106,7 @@ def asked_of(which: str, released: Any, people: pa.Table, truths: Any) -> Asked:
         a, b = columns[number], columns["second"]
         correlation, (slope, start) = float(np.corrcoef(a, b)[0, 1]), np.polyfit(b, a, 1)
         yield "window: mean", lambda: released.mean(number), mean_by(number)
-        yield "window: mean", lambda: released.mean("second"), mean_by("second")
+        yield "window: mean of another", lambda: released.mean("second"), mean_by("second")
         yield (
             "window: ratio",
             lambda: released.ratio(number, "second"),
