@@ -156,12 +156,13 @@ def estimate(
                     answer = _answer(file, beside, question, options)
                 else:
                     answers = _answers(file, beside, groups, level)
-        if question is None:
-            _show(answers, form, groups)
-        elif form == "table":
-            show(answer)
+        capped = _capped(beside)
+        if form != "table":
+            rows = answers if question is None else answer.table.to_pylist()
+            _show([_noting(row, capped) for row in rows], form, groups)
         else:
-            _show(answer.table.to_pylist(), form, groups)
+            _show(answers, form, groups) if question is None else show(answer)
+            print(f"{capped}." if capped else "", end="\n" if capped else "")
 
 
 def _answer(released: InputSource, report: Path, question: TableQuestion, options: dict[str, Any]) -> Any:
@@ -249,6 +250,22 @@ def _stated(report: Path, name: str) -> Any:
         raise UsageError(f"{report}: no such report; name it by --report") from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise UsageError(f"{report}: is no privacy report that says its {name}") from None
+
+
+def _capped(report: Path) -> str:
+    """Return what answers about a memoized release with a cap are off by; empty of any other."""
+    days = json.loads(report.read_text(encoding="utf-8")).get("memoized")
+    if not isinstance(days, dict) or days.get("most") is None:
+        return ""
+    return (
+        f"columns of records that had more than {days['most']} values are answered by one that they had "
+        "before: an answer is off by at most their share of its range, which no interval covers"
+    )
+
+
+def _noting(row: dict[str, Any], said: str) -> dict[str, Any]:
+    """Return an answer with one more remark in its note."""
+    return row if not said else {**row, "note": "; ".join(filter(None, (row.get("note"), said)))}
 
 
 def _plan(report: Path) -> Any:

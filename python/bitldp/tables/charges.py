@@ -79,7 +79,7 @@ class ChargedRelease(EngineRelease):
         """The privacy of a record."""
 
     @abstractmethod
-    def encoded(self, table: pa.Table) -> tuple[NDArray[Any], list[NDArray[Any]]]:
+    def encoded(self, table: pa.Table, first_row: int = 1) -> tuple[NDArray[Any], list[NDArray[Any]]]:
         """Return the ids of records, and what the mechanisms would take of them."""
 
     @abstractmethod
@@ -221,10 +221,11 @@ class ChargedRelease(EngineRelease):
         PlanError, DataError
             As of the release; also for a release without a key.
         """
-        key, total = self._derived("records"), 0
+        key, total, rows = self._derived("records"), 0, 0
         for frame in frames:
             table, _ = opened(frame, self.reads)
-            ids, values = self.encoded(table)
+            ids, values = self.encoded(table, rows + 1)
+            rows += len(ids)
             if not len(ids):
                 continue
             words = keyed_digests(key, [ids, *values]).view("<u4").sum(axis=0, dtype=np.uint64)

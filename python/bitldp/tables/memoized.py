@@ -178,18 +178,18 @@ class Days:
         values = _blobs(keyed_digests(derived("value"), [number, ids, x])[:, :_BYTES])
         arrays = reports if isinstance(reports, tuple) else (reports,)
         rows = np.concatenate([_bytes_of(each) for each in arrays], axis=1)
-        before, changed = _before(store, part, names), dict[bytes, tuple[list[bytes], bytes]]()
+        before, changed = _before(store, part, names), dict[bytes, tuple[bytes, bytes]]()
         for row, (name, value) in enumerate(zip(names, values, strict=True)):
-            known, last = before.get(name, ([], b""))
-            if value in known:
+            known, last = before.get(name, (b"", b""))
+            if known.find(value) % _BYTES == 0:  # -1 is no multiple, and nor is a chance match
                 continue
-            if len(known) < self.most:
-                before[name] = changed[name] = [*known, value], rows[row].tobytes()
+            if len(known) < self.most * _BYTES:
+                before[name] = changed[name] = known + value, rows[row].tobytes()
             else:
                 rows[row] = np.frombuffer(last, np.uint8)
         store.executemany(
             "INSERT OR REPLACE INTO sent VALUES (?, ?, ?, ?)",
-            [(part, name, b"".join(known), last) for name, (known, last) in changed.items()],
+            [(part, name, *kept) for name, kept in changed.items()],
         )
         ends = np.cumsum([_bytes_of(each).shape[1] for each in arrays])[:-1]
         cut = [np.ascontiguousarray(piece) for piece in np.split(rows, ends, axis=1)]
@@ -212,17 +212,14 @@ class Days:
         return Days, (None, None)
 
 
-def _before(
-    store: sqlite3.Connection, part: int, names: Sequence[bytes]
-) -> dict[bytes, tuple[list[bytes], bytes]]:
+def _before(store: sqlite3.Connection, part: int, names: Sequence[bytes]) -> dict[bytes, tuple[bytes, bytes]]:
     """Return the hashes of the values that have a report, and the last such report, by record."""
-    found: dict[bytes, tuple[list[bytes], bytes]] = {}
+    found: dict[bytes, tuple[bytes, bytes]] = {}
     for start in range(0, len(names), _SOME):
         some = names[start : start + _SOME]
         marks = ", ".join("?" * len(some))
         asked = f"SELECT id, known, last FROM sent WHERE part = ? AND id IN ({marks})"
-        for name, known, last in store.execute(asked, (part, *some)):
-            found[name] = [known[at : at + _BYTES] for at in range(0, len(known), _BYTES)], last
+        found.update((name, (known, last)) for name, known, last in store.execute(asked, (part, *some)))
     return found
 
 

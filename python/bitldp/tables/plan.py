@@ -538,13 +538,13 @@ class TableRelease(ChargedRelease):
         """Return the key of the hashes in a private file of this release."""
         return self._derived("seen")
 
-    def encoded(self, table: pa.Table) -> tuple[NDArray[Any], list[NDArray[Any]]]:
+    def encoded(self, table: pa.Table, first_row: int = 1) -> tuple[NDArray[Any], list[NDArray[Any]]]:
         """Return the ids of records, and what the mechanisms would take of them."""
         self._check_types(table.schema)
-        ids = self._ids(table, 1)
+        ids = self._ids(table, first_row)
         if ids is None:
             raise PlanError("record: this release has no ids of records")
-        return ids, [self._input(codec, table, 1) for codec in self.plan.codecs]
+        return ids, [self._input(codec, table, first_row) for codec in self.plan.codecs]
 
     def _input(self, codec: ColumnCodec, table: pa.Table, first_row: int) -> NDArray[Any]:
         """Return what a mechanism takes of a table, of one type whatever the table's."""

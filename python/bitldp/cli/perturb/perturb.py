@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from bitldp import _core
 from bitldp.base.errors import PlanError
+from bitldp.base.files import resolved
 from bitldp.cli.commands import PIPE, FileFormat, form_of, is_pipe, report_path
 from bitldp.cli.errors import CommandError, UsageError
 from bitldp.cli.perturb.arrays import ArrayReader, perturb_array
@@ -96,8 +97,14 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
             f"{request.target}: a run was killed before its privacy report had its name; it has it now"
         )
     source_path = None if is_pipe(request.source) else request.source
-    kept = {"--plan": request.plan, "--ledger": request.ledger, "--key-file": request.release.file}
+    kept = {
+        "--plan": request.plan,
+        "--ledger": request.ledger,
+        "--key-file": request.release.file,
+        "--store": request.release.store,
+    }
     check_paths(source_path, target, beside, force=request.force, kept=kept)
+    _keep_apart(request.release.store, beside)
     if request.plan is not None and forms[0].kind == "npy":
         raise UsageError("--plan is for tables; an array has no names of columns")
     signer = None if request.sign is None else Signer(request.sign)
@@ -114,6 +121,12 @@ def _forms(request: Request) -> tuple[FileFormat, FileFormat]:
     if request.delimiter is not None and "\t" in (read.delimiter, written.delimiter):
         raise UsageError("--delimiter: a .tsv file has tabs; name it .csv, or leave the option out")
     return read, written
+
+
+def _keep_apart(store: Path | None, output: Path) -> None:
+    """Refuse a store beside the output, with which it would leave."""
+    if store is not None and resolved(store).parent == resolved(output).parent:
+        raise UsageError("--store: is in the folder of the output; keep it where the key is, apart from both")
 
 
 def _report_path(request: Request, target: Path | None) -> Path:
@@ -176,9 +189,11 @@ def _perturb(
                     return _released_batch(rows, plan, table.names, first, seeds, request.threads, moved)
 
                 reads = plan.reads if release is None else release.reads
-                rows = _stream(table, reads, batch, released, form, written, checked)
-                if ids is not None:
-                    ids.check()
+                # What was sent is kept in mind before the output has its name.
+                with nullcontext() if release is None else release.remembering():
+                    rows = _stream(table, reads, batch, released, form, written, checked)
+                    if ids is not None:
+                        ids.check()
             signals.check()
         report = privacy_report(
             request, plan, release, rows, written.hexdigest(), array=array is not None, charge=charge
@@ -231,10 +246,20 @@ def _release_of_file(request: Request, source: InputSource, names: Sequence[str]
     except UnicodeDecodeError:
         raise UsageError(f"{request.plan}: is no text in UTF-8") from None
     asked = request.release
-    if asked.record is None and (asked.snapshot or asked.variable or asked.file):
+    if asked.record is None and (asked.snapshot or asked.variable or asked.file or asked.memoize):
         raise UsageError("--record: a key needs the column of the records' ids")
+    if (asked.most is not None or asked.store is not None) and not asked.memoize:
+        raise UsageError("--most, --store: go with --memoize")
+    if (asked.most is None) != (asked.store is None):
+        raise UsageError("--most, --store: go together: a private file counts the values of each record")
     release = plan.release(
-        _key(request), record=asked.record, snapshot=asked.snapshot, threads=request.threads
+        _key(request),
+        record=asked.record,
+        snapshot=asked.snapshot,
+        threads=request.threads,
+        memoize=asked.memoize,
+        most=asked.most,
+        store=asked.store,
     )
     times = Counter(names)
     for name in release.reads:
@@ -277,6 +302,7 @@ def _charge(
     if request.budget is not None and request.after is not None:
         raise UsageError("--after, --budget: a ledger that begins has no earlier report; give one of the two")
     state = None if request.after is None else _state_of(request.after)
+    data = "" if release is None else _records_digest(release, source)
     try:
         with Ledger.open(
             request.ledger, budget=request.budget, create=request.budget is not None, at_least=state
@@ -293,15 +319,7 @@ def _charge(
                     )
                     ledger._charge(entry)
                 return Charged(dict(enumerate(ledger.entries[first:], first + 1)), ledger.state())
-            # Without a key the ledger knows nothing of the data.
-            data = release.digest(source.blocks()) if release.repeatable else ""
-            plan_name = "" if request.plan is None else request.plan.name
-            release.charge(ledger, data=data, name=plan_name, reservation=request.reservation)
-            name = f"release {release.id} "
-            numbered = enumerate(ledger.entries, 1)
-            return Charged(
-                {key: each for key, each in numbered if f"{each.note} ".startswith(name)}, ledger.state()
-            )
+            return _charged_release(request, release, ledger, source, data)
     except NoLedgerError:
         begins = "; --budget E begins one" if state is None else ""
         raise UsageError(f"{request.ledger}: no such ledger{begins}") from None
@@ -312,6 +330,34 @@ def _charge(
         raise CommandError(f"{request.ledger}: {sentence}") from None
     except ValueError as error:
         raise UsageError(f"{request.ledger}: {error}") from None
+
+
+def _records_digest(release: TableRelease, source: InputSource) -> str:
+    """Return the digest of a file's records, for which it is read once more, before the ledger is held.
+
+    Empty where a charge does not depend on the records: without a key, and under a cap.
+    """
+    if not release.repeatable or release.counting:
+        return ""
+    rows = min(_MOST_ROWS, max(1, BATCH_BYTES // sum(codec.width for codec in release.plan.codecs)))
+    with closing(open_reader(source).batches(release.reads, rows)) as batches:
+        return release.records_digest(batches)
+
+
+def _charged_release(
+    request: Request, release: TableRelease, ledger: Ledger, source: InputSource, data: str
+) -> Charged:
+    """Charge a release to an open ledger, and return what it was ever charged there."""
+    data = release.data_digest(ledger, source.blocks(), data) if data else ""
+    plan_name = "" if request.plan is None else request.plan.name
+    release.charge(ledger, data=data, name=plan_name, reservation=request.reservation)
+    name = f"{release.charged_as} "
+    own = {
+        key: each
+        for key, each in enumerate(ledger.entries, 1)
+        if f"{each.note} ".startswith(name) and not each.output
+    }
+    return Charged(own, ledger.state())
 
 
 _FREE = Guarantee(0.0, 0.0, 0.0, 0.0)
@@ -325,6 +371,7 @@ def _enter_output(request: Request, release: TableRelease | None, sha256: str, w
         "output",
         _FREE,
         1,
+        "" if release is None else release.counted_as,
         release="" if release is None else release.id,
         name=request.target.name,
         output=sha256,
