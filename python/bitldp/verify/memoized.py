@@ -1,4 +1,4 @@
-"""What a report says of a series of memoized snapshots: the epsilon of all of them together."""
+"""Epsilon of a series of memoized snapshots, as a report says it of all of them together."""
 
 from __future__ import annotations
 
