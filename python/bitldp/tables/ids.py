@@ -75,8 +75,7 @@ def ids_of(
         ids = _digests(column.cast(pa.large_binary()), threads)
     else:
         raise PlanError(f"column {name!r}: holds {kind}; ids of records are integers, text or bytes")
-    twice = () if again else repeated(ids)
-    if len(twice):
+    if not again and len(twice := repeated(ids)):
         where = f"row {first_row + int(twice[0])}, column {name!r}"
         raise DataError(f"{where}: an id that came up before; every record has its own")
     return ids

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -87,7 +88,9 @@ def keep_types(
     store.executemany("INSERT OR IGNORE INTO types VALUES (?, ?)", shown)
 
 
-def keyed_digests(key: bytes, arrays: Sequence[NDArray], threads: int | None = None) -> NDArray[np.uint8]:
+def keyed_digests(
+    key: bytes, arrays: Sequence[NDArray[Any]], threads: int | None = None
+) -> NDArray[np.uint8]:
     """Return a digest of each row of some arrays together, which tells nothing of it without the key.
 
     Parameters

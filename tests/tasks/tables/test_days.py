@@ -322,9 +322,9 @@ def test_micro_batches_may_show_records_late_again_and_changed(tmp_path: Path) -
         assert reports == wanted
     with pytest.raises(DataError, match="an id that came up before"):
         release(drinks([0, 1], [4, 4]))  # a snapshot has each record once
-    for wrong in (lambda: release.stream(tmp_path / "seen"), lambda: days().stream()):
+    for wrong, path in ((release, tmp_path / "seen"), (days(), None)):
         with pytest.raises(PlanError, match="takes no file, and needs most= and store="):
-            wrong()
+            wrong.stream(path)
     with pytest.raises(PlanError, match="a private file is needed"):
         questions().release(KEY, record="id").stream()
 
@@ -429,13 +429,13 @@ def test_two_snapshots_are_no_two_samples(tmp_path: Path) -> None:
     first, second = (days(tmp_path / "store", 2, snapshot=day)(drinks([0, 1, 2])) for day in ("1", "2"))
     counted = own.aggregate().update(first)
     restored = Aggregate.from_json(counted.to_json(), own)
-    for wrong in (
-        lambda: counted.update(second),
-        lambda: restored.update(second),
-        lambda: restored.merge(own.aggregate().update(second)),
+    for wrong, frame in (
+        (counted.update, second),
+        (restored.update, second),
+        (restored.merge, own.aggregate().update(second)),
     ):
         with pytest.raises(PlanError, match="another snapshot of a memoized release"):
-            wrong()
+            wrong(frame)
     assert len(counted) == 3
     assert len(counted.update(first)) == 6  # parts of one snapshot
     kept = TablePlan(own.columns, ["day"], own.types)
