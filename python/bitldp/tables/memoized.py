@@ -189,7 +189,7 @@ class Days:
                 rows[row] = np.frombuffer(last, np.uint8)
         store.executemany(
             "INSERT OR REPLACE INTO sent VALUES (?, ?, ?, ?)",
-            [(part, name, *kept) for name, kept in changed.items()],
+            [(part, name, *kept) for name, kept in sorted(changed.items())],
         )
         ends = np.cumsum([_bytes_of(each).shape[1] for each in arrays])[:-1]
         cut = [np.ascontiguousarray(piece) for piece in np.split(rows, ends, axis=1)]
@@ -215,8 +215,9 @@ class Days:
 def _before(store: sqlite3.Connection, part: int, names: Sequence[bytes]) -> dict[bytes, tuple[bytes, bytes]]:
     """Return the hashes of the values that have a report, and the last such report, by record."""
     found: dict[bytes, tuple[bytes, bytes]] = {}
-    for start in range(0, len(names), _SOME):
-        some = names[start : start + _SOME]
+    ordered = sorted(names)  # as they are in the file: neighbours share a page
+    for start in range(0, len(ordered), _SOME):
+        some = ordered[start : start + _SOME]
         marks = ", ".join("?" * len(some))
         asked = f"SELECT id, known, last FROM sent WHERE part = ? AND id IN ({marks})"
         found.update((name, (known, last)) for name, known, last in store.execute(asked, (part, *some)))

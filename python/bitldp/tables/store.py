@@ -47,6 +47,7 @@ def opened_store(path: Path, owner: str, tables: Sequence[str]) -> Iterator[sqli
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     try:
         with closing(sqlite3.connect(path, timeout=60.0, isolation_level=None)) as store:
+            store.execute("PRAGMA cache_size = -65536")  # 64 MB: ids are in no order
             store.execute("BEGIN IMMEDIATE")
             try:
                 for statement in (*_OWN, *tables):
