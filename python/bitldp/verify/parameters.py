@@ -11,7 +11,25 @@ from itertools import pairwise
 from typing import Any
 
 from .findings import Unproven, must
-from .laws import CONTEXT, ONE, epsilon_of, of_law, of_rows, share_of_cap, sizes, weights, whole
+from .law_checks import (
+    BUDGET,
+    NEAR,
+    Check,
+    bits_of,
+    bitwise_of,
+    close,
+    cube_of,
+    exp,
+    geometric_of,
+    is_a,
+    is_near,
+    muted,
+    table_of,
+    unary_of,
+    window_of,
+    within,
+)
+from .laws import CONTEXT, ONE, epsilon_of, of_law, of_rows, weights, whole
 
 __all__ = [
     "BITS",
@@ -28,9 +46,6 @@ __all__ = [
 ]
 
 Parameters = Mapping[str, Any]
-Check = Callable[[Mapping[str, Any]], bool]
-"""Compares a stated law with the parameters': true if it was built again, false if it is taken as stated."""
-
 _Wanted = list[tuple[int, Check]]
 """How many symbols are alike, and their check."""
 
@@ -43,10 +58,6 @@ _ATTRIBUTES = ("CategoricalRecord", "MixedRecord")  # each by a mechanism of its
 RECORDS = (*_ATTRIBUTES, "MixedCap", "RecordCap")
 SIZES = ("categories", "classes", "candidates", "size")
 
-_COARSE = Decimal(2) ** -52  # of a chance: doubles near 1 stand no closer
-_NEAR = Decimal("1e-8")
-_BUDGET = 18.0  # of one symbol; above, doubles near 1 make tables more private than their budget
-_NAMED = ("a large table", "a long noise", "promised")  # laws without their integers
 _ONE_HOT = "one-hot input"
 _GIVEN = {
     **dict.fromkeys(("OUE", "SUE", "LabelLaplace"), _ONE_HOT),
@@ -140,154 +151,18 @@ def given(kind: str, p: Parameters, law: Sequence[Mapping[str, Any]]) -> str:
     return "; ".join(dict.fromkeys(_GIVEN[each] for each in oracles if each in _GIVEN))
 
 
-# -- checks of one law
-
-
-def _close(stated: Any, ideal: Decimal, scale: int = ONE) -> bool:
-    """Tell whether an integer is a chance, within the rounding of doubles."""
-    found = Decimal(whole(stated)) / scale
-    return abs(found - ideal) <= _COARSE + _NEAR * min(abs(ideal), abs(1 - ideal))
-
-
-def _exp(x: Any) -> Decimal:
-    return CONTEXT.exp(Decimal(x))
-
-
-def _is(law: Mapping[str, Any], name: str, **exactly: Any) -> None:
-    if law["law"] in _NAMED:
-        raise Unproven(f"its law is named ({law['law']}), and not given in integers")
-    must(law["law"] == name, f"its law is of the kind {law['law']!r}, by its parameters {name!r}")
-    for key, value in exactly.items():
-        must(value is None or law[key] == value, f"{key} of its law is {law[key]}, by its parameters {value}")
-
-
-def _muted(law: Mapping[str, Any], epsilon: float) -> bool:
-    """Tell whether a law leaves its input out, as it must at epsilon 0, and never above."""
-    must(type(law.get("mute", False)) is bool, "mute is neither true nor false")
-    mute = law["law"] == "mute" or law.get("mute", False)
-    must(not mute or epsilon == 0, "its law is mute, and its budget is not 0")
-    return bool(mute)
-
-
-def _within(law: Mapping[str, Any], epsilon: float) -> None:
-    must(of_law(law) <= Decimal(epsilon), f"its law has an epsilon above the {epsilon:.6g} of its parameters")
-
-
-def _window(cells: int | None, width: int | None, epsilon: float, least: int = 2) -> Check:
-    """Return the check of a window: some of the cells at weight e^epsilon, the others at 1."""
-
-    def check(law: Mapping[str, Any]) -> bool:
-        if _muted(law, epsilon):
-            return True
-        _is(law, "window", cells=cells, width=width)
-        count, inside = whole(law["cells"]), whole(law["width"])
-        must(count >= least and 0 < inside < count, "its window has another size than its parameters say")
-        fading = _exp(-Decimal(epsilon))
-        ideal = inside / (inside + (count - inside) * fading)
-        must(_close(law["high"], ideal), "its law is not that of the epsilon of its parameters")
-        _within(law, epsilon)
-        return True
-
-    return check
-
-
-def _table(inputs: int | None, outputs: int | None, epsilon: float) -> Check:
-    """Return the check of a table that was solved, or that its parameters name by a digest alone."""
-
-    def check(law: Mapping[str, Any]) -> bool:
-        if _muted(law, epsilon):
-            return True
-        _is(law, "matrix")
-        table = weights(law)
-        same = len(table) == (inputs or len(table)) and len(table[0]) == (outputs or len(table[0]))
-        must(same, "its table has another size than its parameters say")
-        _within(law, epsilon)
-        least = epsilon * (1 - 1e-5) - 1e-6 if epsilon <= _BUDGET else 0.0
-        must(of_law(law) >= Decimal(least), f"its table has an epsilon far below the {epsilon:.6g} asked for")
-        return False
-
-    return check
-
-
-def _bits(chances: Callable[[], list[tuple[Decimal, Decimal]]], epsilon: float | None) -> Check:
-    """Return the check of independent bits; an epsilon of None is for those whose claim does not hold."""
-
-    def check(law: Mapping[str, Any]) -> bool:
-        _is(law, "bits")
-        wanted = chances()
-        must(len(law["thresholds"]) == len(wanted), "it has another number of bits than its parameters say")
-        for (p, q), (one, zero) in zip(law["thresholds"], wanted, strict=True):
-            must(_close(p, one) and _close(q, zero), "its law is not that of the epsilon of its parameters")
-        if epsilon is not None:
-            _within(law, epsilon)
-        return True
-
-    return check
-
-
-def _unary(epsilon: float, even: bool) -> Check:
-    def check(law: Mapping[str, Any]) -> bool:
-        _is(law, "unary")
-        one = Decimal("0.5") if even else 1 / (1 + _exp(-Decimal(epsilon) / 2))
-        zero = 1 / (1 + _exp(epsilon)) if even else 1 - one
-        good = _close(law["p"], one) and _close(law["q"], zero)
-        must(good and (not even or whole(law["p"]) == ONE // 2), "its law is not that of its epsilon")
-        _within(law, epsilon)
-        return True
-
-    return check
-
-
-def _geometric(epsilon: float) -> Check:
-    """Return the check of two-sided geometric noise on a grid of 8 steps a scale."""
-    steps = min(max(1, math.ceil(8 * min(epsilon, 4095))), 4095)
-    beyond = math.ceil(min(5000, max(1.0, 5.0 * steps / max(epsilon, 1e-9))))
-    reach = steps + beyond
-
-    def check(law: Mapping[str, Any]) -> bool:
-        _is(law, "shift", inputs=steps + 1, outputs=steps + 1 + 2 * beyond, reach=reach, offset=beyond)
-        must(len(law["weights"]) == 2 * reach + 1, "its noise has another reach than its parameters say")
-        if _muted(law, epsilon):
-            return True
-        fading = _exp(-Decimal(epsilon) / steps)
-        for place, weight in enumerate(law["weights"], -reach):
-            ideal = ONE * fading ** abs(place) / (1 + fading) * (1 if abs(place) == reach else 1 - fading)
-            near = abs(whole(weight) - ideal) <= 2 * reach + 3 + ideal * Decimal("1e-6")
-            must(near or epsilon > 25, "its noise is not that of the epsilon of its parameters")
-        _within(law, epsilon)
-        return True
-
-    return check
-
-
-def _cube(bits: int, near: int, epsilon: float, paper: bool) -> Check:
-    def check(law: Mapping[str, Any]) -> bool:
-        if _muted(law, epsilon):
-            return True
-        _is(law, "cube", bits=bits, near=near, far=bits // 2 if paper else near - 1)
-        close, away, _ = sizes(law)
-        ratio = Decimal(1) if paper else CONTEXT.divide(Decimal(away), Decimal(close))
-        ideal = 1 / (1 + ratio * _exp(-Decimal(epsilon)))
-        must(_close(law["high"], ideal), "its law is not that of the epsilon of its parameters")
-        if not paper:
-            _within(law, epsilon)
-        return True
-
-    return check
-
-
 def _record_cap(p: Parameters) -> _Wanted:
     """Return the law of attributes that are drawn in public: subsets, of which enough hold the record's."""
     epsilon = p["epsilon"]
     members = Counter(zip(numbers_of(p["attributes"]), p["subset"], strict=True))
 
     def check(law: Mapping[str, Any]) -> bool:
-        if _muted(law, epsilon):
+        if muted(law, epsilon):
             return True
-        _is(law, "cap", windows=[], hits=p["hits"])
+        is_a(law, "cap", windows=[], hits=p["hits"])
         drawn = Counter((whole(k), whole(w)) for k, w in law["subsets"])
         must(drawn.total() == p["m"] and drawn <= members, "its law is of other attributes than are drawn")
-        return _is_near(law, epsilon)
+        return is_near(law, epsilon)
 
     return [(1, check)]
 
@@ -299,34 +174,25 @@ def _mixed_cap(p: Parameters) -> _Wanted:
     windows = [[p["levels"], p["reach"]]] * p["features"]
 
     def check(law: Mapping[str, Any]) -> bool:
-        if _muted(law, epsilon):
+        if muted(law, epsilon):
             return True
         pairs = {name: [list(each) for each in law[name]] for name in ("windows", "subsets")}
-        _is({**law, **pairs}, "cap", windows=windows, subsets=subsets, hits=p["hits"])
-        return _is_near(law, epsilon)
+        is_a({**law, **pairs}, "cap", windows=windows, subsets=subsets, hits=p["hits"])
+        return is_near(law, epsilon)
 
     return [(1, check)]
-
-
-def _is_near(law: Mapping[str, Any], epsilon: float) -> bool:
-    """Check the chance of a cap: that of the epsilon of its parameters."""
-    share = share_of_cap(law)
-    odds = (_exp(epsilon) - 1) * CONTEXT.divide(Decimal(share.numerator), Decimal(share.denominator))
-    must(_close(law["high"], odds / (1 + odds)), "its law is not that of the epsilon of its parameters")
-    _within(law, epsilon)
-    return True
 
 
 def _joint_window(p: Parameters, epsilon: float) -> Check:
     """Return the check of windows of as many numbers as are drawn, near a record all at once."""
 
     def check(law: Mapping[str, Any]) -> bool:
-        if _muted(law, epsilon):
+        if muted(law, epsilon):
             return True
         windows = [list(each) for each in law["windows"]]
         wanted = [[p["levels"], p["reach"]]] * p["k"]
-        _is({**law, "windows": windows}, "cap", subsets=[], hits=0, windows=wanted)
-        return _is_near(law, epsilon)
+        is_a({**law, "windows": windows}, "cap", subsets=[], hits=0, windows=wanted)
+        return is_near(law, epsilon)
 
     return check
 
@@ -346,36 +212,20 @@ def numbers_of(attributes: Sequence[Any]) -> list[int]:
 
 def _hybrid(epsilon: float) -> Check:
     if epsilon <= 0.61:
-        return _window(2, 1, epsilon)
-    window = _window(*_cells(epsilon, 2, 2), epsilon)
+        return window_of(2, 1, epsilon)
+    window = window_of(*_cells(epsilon, 2, 2), epsilon)
 
     def check(law: Mapping[str, Any]) -> bool:
-        _is(law, "mixture")
+        is_a(law, "mixture")
         window(law["window"])
-        rest, fading = (max(_exp(-Decimal(each)), Decimal(2) ** -32) for each in (epsilon / 2, epsilon))
+        rest, fading = (max(exp(-Decimal(each)), Decimal(2) ** -32) for each in (epsilon / 2, epsilon))
         chances = [1 - rest, rest / (1 + fading), rest * fading / (1 + fading)]
         table = weights(law)
         must([len(row) for row in table] == [3, 3], "its choice has another size than its parameters say")
         for row in (table[0], [table[1][i] for i in (0, 2, 1)]):
-            good = all(map(_close, row, chances))
+            good = all(map(close, row, chances))
             must(good, "its law is not that of the epsilon of its parameters")
-        _within(law, epsilon)
-        return True
-
-    return check
-
-
-def _bitwise(bits: int, epsilon: float) -> Check:
-    def check(law: Mapping[str, Any]) -> bool:
-        _is(law, "matrix")
-        table, count = weights(law), 1 << bits
-        must([len(row) for row in table] == [count] * count, "its table has another size")
-        keep = 1 / (1 + _exp(-Decimal(min(epsilon / bits, 30.0))))
-        chances = [keep ** (bits - n) * (1 - keep) ** n for n in range(bits + 1)]
-        for x, row in enumerate(table):
-            good = all(_close(w, chances[bin(x ^ y).count("1")]) for y, w in enumerate(row))
-            must(good, "its table is not that of the epsilon of its parameters")
-        _within(law, epsilon)
+        within(law, epsilon)
         return True
 
     return check
@@ -383,13 +233,10 @@ def _bitwise(bits: int, epsilon: float) -> Check:
 
 def _noise(p: Parameters) -> Check:
     def check(law: Mapping[str, Any]) -> bool:
-        _is(law, "shift", mute=False)
+        is_a(law, "shift", mute=False)
         return False  # its width was searched; delta is that of the integers
 
     return check
-
-
-# -- parameters
 
 
 def part(epsilon: float, parts: int) -> float:
@@ -442,14 +289,14 @@ def _beta(p: Parameters) -> Check:
     """Return the check of label-RR: of the paper's beta, an epsilon of abs(beta + ln(C - 1))."""
     classes, epsilon, beta = _size(p) or 2, p["epsilon"], p["beta"]
     if beta is None:
-        return _window(classes, 1, epsilon)
+        return window_of(classes, 1, epsilon)
 
     def check(law: Mapping[str, Any]) -> bool:
         if law.get("mute") is True:
             must(abs(beta + math.log(classes - 1)) < 1e-9, "its law is mute, and its budget is not 0")
             return True
-        _is(law, "window", cells=classes, width=1)
-        must(_close(law["high"], 1 / (1 + _exp(-beta))), "its law is not that of its beta")
+        is_a(law, "window", cells=classes, width=1)
+        must(close(law["high"], 1 / (1 + exp(-beta))), "its law is not that of its beta")
         return True
 
     return check
@@ -461,7 +308,7 @@ def _wave(p: Parameters, epsilon: float) -> Check:
     if epsilon >= 1e-4:
         half = (epsilon + math.expm1(-epsilon)) * fading / (2.0 * (1.0 - (1.0 + epsilon) * fading))
     width = max(1, round(2.0 * half * p["cells"]))
-    return _window(p["cells"] + width - 1, width, epsilon)
+    return window_of(p["cells"] + width - 1, width, epsilon)
 
 
 def _frr(p: Parameters) -> _Wanted:
@@ -470,15 +317,15 @@ def _frr(p: Parameters) -> _Wanted:
     def chances() -> list[tuple[Decimal, Decimal]]:
         if p["calibration"] == "paper":
             steps = [Decimal(epsilon) * i / bits for i in range(bits)]
-            total = sum((_exp(2 * step) for step in steps), Decimal(0))
+            total = sum((exp(2 * step) for step in steps), Decimal(0))
             first = CONTEXT.ln((Decimal(epsilon) + r * bits) / (2 * r * total)) / 2
             losses = [-(first + step) for step in steps]
         else:
             each = 2 * Decimal(epsilon) / (r if p["unit"] == "record" else 1) / (bits + 1)
             losses = [each * (bits - i) / bits for i in range(bits)]
-        return [(1 / (1 + _exp(-loss)), 1 / (1 + _exp(loss))) for loss in losses] * int(r)
+        return [(1 / (1 + exp(-loss)), 1 / (1 + exp(loss))) for loss in losses] * int(r)
 
-    return [(1, _bits(chances, epsilon if (p["calibration"], p["unit"]) == ("exact", "record") else None))]
+    return [(1, bits_of(chances, epsilon if (p["calibration"], p["unit"]) == ("exact", "record") else None))]
 
 
 def _symmetric(p: Parameters) -> _Wanted:
@@ -486,9 +333,9 @@ def _symmetric(p: Parameters) -> _Wanted:
 
     def chances() -> list[tuple[Decimal, Decimal]]:
         loss = Decimal(epsilon) / (r * bits if p["unit"] == "record" else bits)
-        return [(1 / (1 + _exp(-loss)), 1 / (1 + _exp(loss)))] * (r * bits)
+        return [(1 / (1 + exp(-loss)), 1 / (1 + exp(loss)))] * (r * bits)
 
-    return [(1, _bits(chances, epsilon if p["unit"] == "record" else None))]
+    return [(1, bits_of(chances, epsilon if p["unit"] == "record" else None))]
 
 
 def _rare(p: Parameters) -> _Wanted:
@@ -501,7 +348,7 @@ def _rare(p: Parameters) -> _Wanted:
         low, high = (Decimal(0), epsilon / 2) if way == "corrected" else (epsilon, epsilon)
         for _ in range(120 if low < high else 0):
             middle = (low + high) / 2
-            fading = _exp(-middle / (r * bits))
+            fading = exp(-middle / (r * bits))
             more = (1 + alpha) / alpha * (fading + alpha) / (fading + 1) * middle > epsilon
             low, high = (low, middle) if more else (middle, high)
         return high
@@ -510,9 +357,9 @@ def _rare(p: Parameters) -> _Wanted:
         if way == "exact":
             p_one = 1 / (1 + alpha)
             each = min(Decimal(p["epsilon"]) / (r * bits if p["unit"] == "record" else bits), 700)
-            q = max(p_one * _exp(-each), 1 - (1 - p_one) * _exp(each), Decimal(2) ** -60)
+            q = max(p_one * exp(-each), 1 - (1 - p_one) * exp(each), Decimal(2) ** -60)
             return [(p_one, q)] * (r * bits)
-        fading = _exp(-formula() / (r * bits))
+        fading = exp(-formula() / (r * bits))
         q = max(fading / (fading + alpha), Decimal(2) ** -60)
         ones = [alpha / (1 + alpha), 1 / (1 + alpha**3)] if "odd" in p else [1 / (1 + alpha)] * 2
         # Where words have an odd number of bits, every second one begins with the other chance; the report
@@ -521,18 +368,18 @@ def _rare(p: Parameters) -> _Wanted:
         return [(ones[(word * bits + i) % 2], q) for word in words for i in range(bits)]
 
     kept = p["unit"] == "record" and (way == "exact" or (way == "paper" and "odd" not in p))
-    return [(1, _bits(chances, p["epsilon"] if kept else None))]
+    return [(1, bits_of(chances, p["epsilon"] if kept else None))]
 
 
 def _budgets(p: Parameters, epsilon: float) -> Check:
     def check(law: Mapping[str, Any]) -> bool:
-        _is(law, "bits")
+        is_a(law, "bits")
         must(len(law["thresholds"]) == p["bits"], "it has another number of bits than its parameters say")
         must(
             all(whole(a) + whole(b) == ONE for a, b in law["thresholds"]), "its bits are not kept and flipped"
         )
-        _within(law, epsilon)
-        low = of_law(law) >= Decimal(epsilon) * (1 - _NEAR) or epsilon > _BUDGET
+        within(law, epsilon)
+        low = of_law(law) >= Decimal(epsilon) * (1 - NEAR) or epsilon > BUDGET
         must(low, "its law is not that of the epsilon of its parameters")
         return False
 
@@ -541,14 +388,14 @@ def _budgets(p: Parameters, epsilon: float) -> Check:
 
 def _duchi(p: Parameters) -> _Wanted:
     if p["spend"] != "cube":
-        return _each(lambda p, epsilon: _window(2, 1, epsilon))(p)
+        return _each(lambda p, epsilon: window_of(2, 1, epsilon))(p)
     bits, paper = p["features"], p["calibration"] == "paper"
-    return [(1, _cube(bits, (bits + 1) // 2 if paper else bits // 2 + 1, p["epsilon"], paper))]
+    return [(1, cube_of(bits, (bits + 1) // 2 if paper else bits // 2 + 1, p["epsilon"], paper))]
 
 
 def _brr(p: Parameters, epsilon: float) -> Check:
     whole = p["regions"] is None
-    return _window(_size(p) if whole else None, p["m"] if type(p["m"]) is int else None, epsilon)
+    return window_of(_size(p) if whole else None, p["m"] if type(p["m"]) is int else None, epsilon)
 
 
 def _farthest(p: Parameters) -> float:
@@ -560,7 +407,7 @@ def _farthest(p: Parameters) -> float:
 
 
 def _metric(p: Parameters, epsilon: float) -> Check:
-    return _table(1 << p["input_bits"], 1 << p["output_bits"], _farthest(p))
+    return table_of(1 << p["input_bits"], 1 << p["output_bits"], _farthest(p))
 
 
 def _step(p: Parameters) -> float:
@@ -578,7 +425,7 @@ def _metric_points(p: Parameters) -> _Wanted:
     def check(law: Mapping[str, Any]) -> bool:
         if law.get("mute") is True:
             return True
-        _is(law, "matrix")
+        is_a(law, "matrix")
         table = weights(law)
         must(len(table) == len(table[0]) == count, "its table has another size than its parameters say")
         far = any(of_rows(pair) > budget for pair in pairwise(table))
@@ -589,11 +436,11 @@ def _metric_points(p: Parameters) -> _Wanted:
 
 
 _ORACLES: dict[str, Callable[[int, float], Check]] = {
-    "GRR": lambda size, epsilon: _window(size, 1, epsilon),
-    "OUE": lambda size, epsilon: _unary(epsilon, True),
-    "SUE": lambda size, epsilon: _unary(epsilon, False),
-    "SubsetSelection": lambda size, epsilon: _window(size, None, epsilon),
-    "BlockDesign": lambda size, epsilon: _window(None, None, epsilon, least=size),
+    "GRR": lambda size, epsilon: window_of(size, 1, epsilon),
+    "OUE": lambda size, epsilon: unary_of(epsilon, True),
+    "SUE": lambda size, epsilon: unary_of(epsilon, False),
+    "SubsetSelection": lambda size, epsilon: window_of(size, None, epsilon),
+    "BlockDesign": lambda size, epsilon: window_of(None, None, epsilon, least=size),
 }
 
 
@@ -618,50 +465,50 @@ def _attributes(p: Parameters) -> _Wanted:
 _MECHANISMS: dict[str, Callable[[Parameters], _Wanted]] = {
     "BRR": _each(_brr),
     "BitBudgets": _each(_budgets),
-    "BitwiseRR": _each(lambda p, epsilon: _bitwise(p["bits"], epsilon)),
-    "BlockDesign": _once(lambda p, epsilon: _window(None, None, epsilon, least=_size(p) or 2)),
+    "BitwiseRR": _each(lambda p, epsilon: bitwise_of(p["bits"], epsilon)),
+    "BlockDesign": _once(lambda p, epsilon: window_of(None, None, epsilon, least=_size(p) or 2)),
     "CategoricalRecord": _attributes,
     "Duchi": _duchi,
-    "Exponential": _each(lambda p, epsilon: _table(_size(p), _size(p), epsilon)),
+    "Exponential": _each(lambda p, epsilon: table_of(_size(p), _size(p), epsilon)),
     "FRR": _frr,
-    "GRR": _each(lambda p, epsilon: _window(_size(p), 1, epsilon)),
+    "GRR": _each(lambda p, epsilon: window_of(_size(p), 1, epsilon)),
     "Gaussian": _each(lambda p, epsilon: _noise(p)),
-    "GeneralizedRR": _each(lambda p, epsilon: _window(1 << p["bits"], 1, epsilon)),
-    "HadamardResponse": _once(lambda p, epsilon: _window(None, None, epsilon, least=_size(p) or 2)),
+    "GeneralizedRR": _each(lambda p, epsilon: window_of(1 << p["bits"], 1, epsilon)),
+    "HadamardResponse": _once(lambda p, epsilon: window_of(None, None, epsilon, least=_size(p) or 2)),
     "Hybrid": _each(lambda p, epsilon: _hybrid(epsilon)),
-    "HypercubePrivUnit": _once(lambda p, epsilon: _cube(p["features"], p["threshold"], epsilon, False)),
+    "HypercubePrivUnit": _once(lambda p, epsilon: cube_of(p["features"], p["threshold"], epsilon, False)),
     "JointWindow": _once(_joint_window),
-    "LDPFLDuchi": _each(lambda p, epsilon: _window(2, 1, epsilon)),
-    "LOLOHA": _once(lambda p, epsilon: _window(p["cells"], 1, epsilon)),
-    "LSRR": _each(lambda p, epsilon: _table(_size(p), _size(p), epsilon)),
-    "LabelLaplace": lambda p: [(2, _geometric(part(p["epsilon"], 2)))],
+    "LDPFLDuchi": _each(lambda p, epsilon: window_of(2, 1, epsilon)),
+    "LOLOHA": _once(lambda p, epsilon: window_of(p["cells"], 1, epsilon)),
+    "LSRR": _each(lambda p, epsilon: table_of(_size(p), _size(p), epsilon)),
+    "LabelLaplace": lambda p: [(2, geometric_of(part(p["epsilon"], 2)))],
     "LabelRR": lambda p: [(1, _beta(p))],
-    "Laplace": _each(lambda p, epsilon: _geometric(epsilon)),
+    "Laplace": _each(lambda p, epsilon: geometric_of(epsilon)),
     "MOUE": _rare,
-    "MVU": _each(lambda p, epsilon: _table(1 << p["input_bits"], 1 << p["output_bits"], epsilon)),
+    "MVU": _each(lambda p, epsilon: table_of(1 << p["input_bits"], 1 << p["output_bits"], epsilon)),
     "MetricMVU": _each(_metric),
     "MetricPoints": _metric_points,
-    "MinimaxVariance": _each(lambda p, epsilon: _table(p["grid_points"], None, epsilon)),
+    "MinimaxVariance": _each(lambda p, epsilon: table_of(p["grid_points"], None, epsilon)),
     "MixedCap": _mixed_cap,
     "MixedRecord": _attributes,
     "OLH": _once(
-        lambda p, epsilon: _window(
+        lambda p, epsilon: window_of(
             max(2, min(_size(p) or 2, round(math.exp(min(epsilon, 60.0))) + 1)), 1, epsilon
         )
     ),
-    "OUE": _once(lambda p, epsilon: _unary(epsilon, True)),
-    "OptimalUtility": _each(lambda p, epsilon: _table(_size(p), _size(p), epsilon)),
-    "Piecewise": _each(lambda p, epsilon: _window(*_cells(epsilon, 2), epsilon)),
-    "PiecewiseSub": _each(lambda p, epsilon: _window(*_cells(epsilon, 3), epsilon)),
-    "RAPPOR": _once(lambda p, epsilon: _unary(epsilon, False)),
+    "OUE": _once(lambda p, epsilon: unary_of(epsilon, True)),
+    "OptimalUtility": _each(lambda p, epsilon: table_of(_size(p), _size(p), epsilon)),
+    "Piecewise": _each(lambda p, epsilon: window_of(*_cells(epsilon, 2), epsilon)),
+    "PiecewiseSub": _each(lambda p, epsilon: window_of(*_cells(epsilon, 3), epsilon)),
+    "RAPPOR": _once(lambda p, epsilon: unary_of(epsilon, False)),
     "RecordCap": _record_cap,
-    "SUE": _once(lambda p, epsilon: _unary(epsilon, False)),
-    "SampledSigns": _once(lambda p, epsilon: _window(1 << p["k"], 1, epsilon)),
+    "SUE": _once(lambda p, epsilon: unary_of(epsilon, False)),
+    "SampledSigns": _once(lambda p, epsilon: window_of(1 << p["k"], 1, epsilon)),
     "SquareWave": _each(_wave),
-    "SubsetSelection": _once(lambda p, epsilon: _window(_size(p), None, epsilon)),
+    "SubsetSelection": _once(lambda p, epsilon: window_of(_size(p), None, epsilon)),
     "SymmetricRR": _symmetric,
-    "ThreeOutputs": _each(lambda p, epsilon: _table(3, 3, epsilon)),
+    "ThreeOutputs": _each(lambda p, epsilon: table_of(3, 3, epsilon)),
     "UER": lambda p: _rare({**p, "odd": True}),
-    "WorkloadDesign": _once(lambda p, epsilon: _table(_size(p), None, epsilon)),
-    "WarnerRR": _once(lambda p, epsilon: _window(2, 1, epsilon)),
+    "WorkloadDesign": _once(lambda p, epsilon: table_of(_size(p), None, epsilon)),
+    "WarnerRR": _once(lambda p, epsilon: window_of(2, 1, epsilon)),
 }
