@@ -133,7 +133,7 @@ def test_spark_gives_each_value_of_a_record_its_report_up_to_a_cap(
 ) -> None:
     """Late, replayed and changed rows, over a crash after a batch was sent, at one charge for all."""
     key = ReleaseKey.from_env(VARIABLE)
-    own = {"record": "id", "memoize": True, "most": 2, "store": tmp_path / "store"}
+    own: dict[str, Any] = {"record": "id", "memoize": True, "most": 2, "store": tmp_path / "store"}
     memoized = plan().release(key, **own)
     first = table.slice(0, 60)
     second, third = changed(first, 5), changed(first, 5, 160.5)

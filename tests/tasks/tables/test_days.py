@@ -258,7 +258,7 @@ def test_the_store_is_its_owners_and_shows_no_id_or_value(tmp_path: Path) -> Non
 @pytest.mark.parametrize(("name", "kind"), [("id", pa.string()), ("height", pa.float32())])
 def test_types_outlast_the_process(tmp_path: Path, name: str, kind: pa.DataType) -> None:
     table = people(20)
-    own = {"record": "id", "memoize": True, "most": 2, "store": tmp_path / "store"}
+    own: dict[str, Any] = {"record": "id", "memoize": True, "most": 2, "store": tmp_path / "store"}
     plan().release(KEY, **own)(table)
     other = table.set_column(table.column_names.index(name), name, table.column(name).cast(kind))
     with pytest.raises(PlanError, match=f"column '{name}': holds .*, where the first batch held"):
