@@ -18,16 +18,16 @@ pytest.importorskip("pyarrow", reason='needs pip install "bitldp[tables]"')
 import pyarrow as pa
 import pyarrow.parquet as pq
 from bitldp.ledger import Ledger
-from bitldp.tables import DataError, PlanError, TableRelease
-from support.engines import ordered, plain, plan
+from bitldp.tables import DataError, PlanError, ReleaseKey, TableRelease
+from support.engines import VARIABLE, ordered, plain, plan
 
 pytestmark = pytest.mark.engine
 
 
-def changed(table: pa.Table, row: int) -> pa.Table:
+def changed(table: pa.Table, row: int, height: float = 150.25) -> pa.Table:
     """Return the table with another height in a row."""
     heights = table.column("height").to_pylist()
-    heights[row] = 150.25
+    heights[row] = height
     return table.set_column(1, "height", pa.array(heights))
 
 
@@ -126,6 +126,54 @@ def test_spark_releases_no_stream_without_a_file(
     with pytest.raises(Exception, match=REFUSED):
         asked.start().awaitTermination()
     assert len(release.stream(path)) == 0
+
+
+def test_spark_gives_each_value_of_a_record_its_report_up_to_a_cap(
+    spark: Any, table: pa.Table, tmp_path: Path
+) -> None:
+    """Late, replayed and changed rows, over a crash after a batch was sent, at one charge for all."""
+    key = ReleaseKey.from_env(VARIABLE)
+    own: dict[str, Any] = {"record": "id", "memoize": True, "most": 2, "store": tmp_path / "store"}
+    memoized = plan().release(key, **own)
+    first = table.slice(0, 60)
+    second, third = changed(first, 5), changed(first, 5, 160.5)
+    late = pa.concat_tables([second.slice(5, 5), first.slice(5, 1)])  # both values of a record in a batch
+    query = Query(spark, tmp_path, first, second.slice(0, 30), late, third.slice(5, 5))
+    written: dict[int, pa.Table] = {}
+    with Ledger.open(tmp_path / "people.ledger", budget=12.0, create=True):
+        pass
+
+    def each(rows: Any, number: int) -> None:
+        with Ledger.open(tmp_path / "people.ledger") as ledger:
+            memoized.charge(ledger)
+        found = memoized.stream()(rows.toArrow())
+        if number == 1 and not (tmp_path / "crashed").exists():
+            (tmp_path / "crashed").touch()
+            raise RuntimeError("crashed before it was written")
+        written[number] = found
+
+    with pytest.raises(Exception, match="crashed before it was written"):
+        query.run(each)
+    query.run(each)
+    assert sorted(written) == [0, 1, 2, 3]
+    identity = first.column("id")[5].as_py()
+    reports = [
+        [row["height"] for row in written[number].to_pylist() if row["id"] == identity] for number in range(4)
+    ]
+    (one,), (two,), both, (beyond,) = reports
+    assert one != two
+    assert set(both) == {one, two}
+    assert beyond == two  # the third value: the last report that was new
+    before = {row["id"]: row for row in written[0].to_pylist()}
+    for number in range(1, 4):
+        for row in written[number].to_pylist():
+            if row["id"] != identity:
+                assert row == before[row["id"]]
+            else:  # of which one column changed
+                assert {**row, "height": 0} == {**before[identity], "height": 0}
+    with Ledger.open(tmp_path / "people.ledger") as ledger:
+        assert len(ledger.entries) == 1
+        assert ledger.spent == pytest.approx(2 * plan().guarantee.record)
 
 
 def polars_batches(table: pa.Table, size: int) -> Iterator[Any]:

@@ -222,14 +222,20 @@ def estimate(
             answers = _answers(*tables[0], groups, level) if question is None else []
             name = str(released) if unchecked else _stated(tables[0][1], "output_sha256")
             made = None if question is None else _counted(tables, question, counts, name)
-        if question is None or made is None:  # now that the file is known to be the report's
-            _show(answers, form, groups)
+        # Now that the file is known to be the report's:
+        capped = "; ".join(dict.fromkeys(filter(None, (_capped(each[1]) for each in tables))))
+        if question is None or made is None:
+            _show_noted(answers, form, groups, capped)
             return
         with question.refused():
             answer = made.answer(level=level, simultaneous=simultaneous, project=project)
         if counts is not None:
             _write(counts, made.to_json())
-        show(answer) if form == "table" else _show(answer.table.to_pylist(), form, groups)
+        if form != "table":
+            _show_noted(answer.table.to_pylist(), form, groups, capped)
+            return
+        show(answer)
+        print(f"{capped}." if capped else "", end="\n" if capped else "")
 
 
 @contextmanager
@@ -393,6 +399,28 @@ def _stated(report: Path, name: str) -> Any:
         raise UsageError(f"{report}: no such report; name it by --report") from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise UsageError(f"{report}: is no privacy report that says its {name}") from None
+
+
+def _capped(report: Path) -> str:
+    """Return what answers about a memoized release with a cap are off by; empty of any other."""
+    days = json.loads(report.read_text(encoding="utf-8")).get("memoized")
+    if not isinstance(days, dict) or days.get("most") is None:
+        return ""
+    return (
+        f"columns of records that had more than {days['most']} values are answered by one that they had "
+        "before: an answer is off by at most their share of its range, which no interval covers"
+    )
+
+
+def _noting(row: dict[str, Any], said: str) -> dict[str, Any]:
+    """Return an answer with one more remark in its note."""
+    return row if not said else {**row, "note": "; ".join(filter(None, (row.get("note"), said)))}
+
+
+def _show_noted(rows: list[dict[str, Any]], form: str, groups: tuple[str, ...], said: str) -> None:
+    """Show answers with one more remark: in each row's note, or below a table."""
+    _show(rows if form == "table" else [_noting(row, said) for row in rows], form, groups)
+    print(f"{said}." if said and form == "table" else "", end="\n" if said and form == "table" else "")
 
 
 def _plan(report: Path) -> Any:

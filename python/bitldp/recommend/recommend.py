@@ -15,6 +15,7 @@ from typing import Any
 from bitldp._core import Matrix
 from bitldp.base import checks
 from bitldp.base.errors import MissingExtraError
+from bitldp.categorical.loloha import LOLOHA
 from bitldp.categorical.rappor import RAPPOR
 from bitldp.design import DesignError
 from bitldp.privacy import PrivacyClaimWarning, composed, share
@@ -110,7 +111,8 @@ def recommend(
     collections : int, optional
         How often the same records are asked this, within `epsilon` for all of it. None: once. Reports that
         are kept (`Recommendation.memoized`) are compared with fresh ones at a share of the budget each, and
-        for "frequency" with `RAPPOR`; a kept report costs `epsilon` for every value that a record takes.
+        for "frequency" with `RAPPOR` and `LOLOHA`; a kept report costs `epsilon` for every value that a
+        record takes, one of `LOLOHA` for every hashed value, of which there are few.
     extra : sequence
         Mechanisms of yours to compare with: instances of `Mechanism`, a subclass of your own among them; a
         function that makes one of ``epsilon=``; or a `bitldp.channels.Matrix`, one row a category or
@@ -317,11 +319,9 @@ def asked_again(
         for row in once.rows
         if row.mechanism is not None
     ]
-    rows = kept + _fresh_rows(fresh.rows[0], collections) + _rappor_rows(once.task, question, most)
+    rows = kept + _fresh_rows(fresh.rows[0], collections) + _two_step_rows(once.task, question, most)
     notes = {row.name: _IS_KEPT if row.kept else _IS_FRESH for row in rows} | {
-        row.name: f"one report alone has epsilon {row.mechanism.first_guarantee.record:.4g}"
-        for row in rows
-        if isinstance(row.mechanism, RAPPOR)
+        row.name: _of_two_steps(row.mechanism) for row in rows if isinstance(row.mechanism, (RAPPOR, LOLOHA))
     }
     result = [replace(row, why=f"{row.why}; {notes[row.name]}") for row in ranked(rows, once.criterion)]
     left = [row for row in once.rows if row.mechanism is None]
@@ -337,16 +337,28 @@ def _fresh_rows(best: Row, collections: int) -> list[Row]:
     return [replace(best, name=f"{best.name}, fresh each time", epsilon=whole)]
 
 
-def _rappor_rows(task: str, question: Question, most: int | None) -> list[Row]:
-    """Return RAPPOR in its two steps, for one category."""
+def _two_step_rows(task: str, question: Question, most: int | None) -> list[Row]:
+    """Return the mechanisms of two steps, for one category."""
     if task != "frequency" or len(question.sizes) != 1:
         return []
-    try:
-        mechanism = RAPPOR(question.sizes[0], epsilon=question.epsilon)
-        if mechanism.report_bits > (_MOST_BITS if most is None else most):
-            return []
-        mean, worst = measured(task, mechanism)
-        moved = influence(task, mechanism, question.liars)
-    except ValueError:  # too many categories
-        return []
-    return [_row(mechanism, "RAPPOR, two steps", mean, worst, moved, question.users)]
+    rows = []
+    for kind in (RAPPOR, LOLOHA):
+        try:
+            mechanism = kind(question.sizes[0], epsilon=question.epsilon)
+            if mechanism.report_bits > (_MOST_BITS if most is None else most):
+                continue
+            mean, worst = measured(task, mechanism)
+            moved = influence(task, mechanism, question.liars)
+        except ValueError:  # too many categories
+            continue
+        rows.append(_row(mechanism, f"{kind.__name__}, two steps", mean, worst, moved, question.users))
+    return rows
+
+
+def _of_two_steps(mechanism: RAPPOR | LOLOHA) -> str:
+    """Return what one report costs, and what all do of values that go on changing."""
+    once = f"one report alone has epsilon {mechanism.first_guarantee.record:.4g}"
+    if isinstance(mechanism, RAPPOR):
+        return once
+    ever = mechanism.longitudinal_guarantee.record
+    return f"{once}; values that change often cost {ever:.4g} for ever, but for when they change"

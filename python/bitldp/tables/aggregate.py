@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -61,6 +61,7 @@ class Aggregate:
         self._types: list[pa.DataType] = [pa.null()] * len(self.group_by)
         self._texts = [False] * len(self.group_by)  # whether keys may be texts of another type
         self._counted: set[str] = set()
+        self._snapshots: set[tuple[str, str]] = set()  # series and release, of memoized ones
         self._name = secrets.token_hex(16)  # of all that this object counts and nobody named
 
     def __len__(self) -> int:
@@ -90,7 +91,8 @@ class Aggregate:
         Raises
         ------
         PlanError
-            For a table of another plan, without its columns, or of a name that was counted before.
+            For a table of another plan, without its columns, or of a name that was counted before; without
+            groups, for another snapshot of a memoized release, whose reports are no new ones.
         DataError
             For a value that is no report of the plan. Nothing is counted then.
         """
@@ -98,6 +100,8 @@ class Aggregate:
         plan = metadata_of(frame).get(b"bitldp.plan")
         if plan is not None and plan != self.plan.digest.encode():
             raise PlanError("frame: was released by another plan")
+        snapshot = _snapshot_of(metadata_of(frame), self.group_by)
+        self._refuse_snapshots(snapshot)
         if source is not None and source in self._counted:
             raise PlanError(f"source: {source!r} was counted before")
         names = [*(name for codec in codecs for name in codec.names), *self.group_by]
@@ -116,6 +120,7 @@ class Aggregate:
             tally.add(slots, more)
         if table.num_rows:
             self._counted.add(self._name if source is None else source)
+            self._snapshots |= snapshot
         return self
 
     def _update_streamed(self, tables: Iterable[pa.Table], first_row: int, source: str | None) -> Aggregate:
@@ -129,6 +134,15 @@ class Aggregate:
         if len(part):
             self._counted.add(self._name if source is None else source)
         return self
+
+    def _refuse_snapshots(self, other: set[tuple[str, str]]) -> None:
+        """Refuse to count two snapshots of one memoized series as records of one population."""
+        series = {name for name, _ in self._snapshots | other}
+        if len(self._snapshots | other) > len(series):
+            raise PlanError(
+                "frame: is another snapshot of a memoized release that was counted: most of its reports are "
+                "the same again, which no interval expects; count each by itself, or group by a kept day"
+            )
 
     def _answers(self, counts: Sequence[Any], intervals: Intervals) -> Iterator[dict[str, Any]]:
         """Yield the answers of the counts of one group."""
@@ -180,6 +194,7 @@ class Aggregate:
             raise PlanError("other: is of another plan, or of other groups")
         if other is self or self._counted & other._counted:
             raise PlanError("other: counts what is counted here already; each part is merged once")
+        self._refuse_snapshots(other._snapshots)
         texts = [
             text and mine != kind
             for text, mine, kind in zip(other._texts, self._types, other._types, strict=True)
@@ -195,6 +210,7 @@ class Aggregate:
         for mine, more in zip(self._tallies, other._tallies, strict=True):
             mine.merge(slots, more, list(other._slots.values()))
         self._counted |= other._counted
+        self._snapshots |= other._snapshots
         return self
 
     def __eq__(self, other: object) -> bool:
@@ -220,7 +236,9 @@ class Aggregate:
 
     def to_json(self) -> str:
         """Return the counts as a JSON text, with the types of keys and the names of what was counted."""
-        return json.dumps({**self._document(), "counted": sorted(self._counted)}, allow_nan=False)
+        snapshots = {"snapshots": sorted(self._snapshots)} if self._snapshots else {}
+        whole = {**self._document(), "counted": sorted(self._counted), **snapshots}
+        return json.dumps(whole, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str, plan: _Plan) -> Aggregate:
@@ -253,6 +271,7 @@ class Aggregate:
         if typed:
             self._types = [groups.read_type(each) for each in document["types"]]
             self._counted = set(map(str, document["counted"]))
+            self._snapshots = {(str(a), str(b)) for a, b in document.get("snapshots", [])}
         else:
             self._types = [groups.inferred(keys) for keys in columns]
             self._texts = [kind == pa.string() for kind in self._types]
@@ -309,6 +328,14 @@ class Aggregate:
         }
         answers = {name: pa.array([row.get(name) for _, row in rows], kind) for name, kind in _FIELDS.items()}
         return pa.table({**keys, **answers})
+
+
+def _snapshot_of(metadata: Mapping[bytes, bytes], group_by: Sequence[str]) -> set[tuple[str, str]]:
+    """Return series and release of a memoized table that is counted without groups, which tell days apart."""
+    series = metadata.get(b"bitldp.series")
+    if series is None or group_by:
+        return set()
+    return {(series.decode(), metadata.get(b"bitldp.release", b"").decode())}
 
 
 _FIELDS = {

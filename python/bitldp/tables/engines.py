@@ -40,6 +40,11 @@ class EngineRelease(ABC):
     def repeatable(self) -> bool:
         """True if evaluating it again gives the same reports."""
 
+    @property
+    @abstractmethod
+    def counting(self) -> bool:
+        """True if a private store counts the values of each record."""
+
     @abstractmethod
     def __call__(self, frame: Any) -> Any:
         """Release a table."""
@@ -106,6 +111,11 @@ class EngineRelease(ABC):
             raise PlanError(
                 f"{method}: an engine may evaluate a batch twice, and without a key that is two releases; "
                 "give plan.release a key and the column of the records' ids"
+            )
+        if self.counting:
+            raise PlanError(
+                f"{method}: a store counts in one process, and an engine's workers share none; release whole "
+                "tables where the store is, or micro-batches by release.stream()"
             )
 
     # -- ids of all partitions, which an engine shows one by one

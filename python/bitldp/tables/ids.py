@@ -18,7 +18,13 @@ __all__ = ["FirstIds", "SeenIds", "ids_of"]
 
 
 def ids_of(
-    column: Any, name: str, first_row: int, threads: int | None = None, *, typed: bool = False
+    column: Any,
+    name: str,
+    first_row: int,
+    threads: int | None = None,
+    *,
+    typed: bool = False,
+    again: bool = False,
 ) -> NDArray[Any]:
     """Return a column of ids as the core takes them.
 
@@ -33,6 +39,8 @@ def ids_of(
     threads : int, optional
     typed : bool
         Whether the plan states the ids' type: then -1 and 2**64 - 1 are two ids, as integers of any width.
+    again : bool
+        Whether an id may come up twice.
 
     Returns
     -------
@@ -67,8 +75,7 @@ def ids_of(
         ids = _digests(column.cast(pa.large_binary()), threads)
     else:
         raise PlanError(f"column {name!r}: holds {kind}; ids of records are integers, text or bytes")
-    twice = repeated(ids)
-    if len(twice):
+    if not again and len(twice := repeated(ids)):
         where = f"row {first_row + int(twice[0])}, column {name!r}"
         raise DataError(f"{where}: an id that came up before; every record has its own")
     return ids

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import os
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,16 +16,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bitldp.base.errors import PlanError
-from bitldp.ledger.budget import Ledger
-from bitldp.ledger.entry import Entry, named
 from bitldp.privacy import Guarantee, added
 from bitldp.tables.aggregate import Aggregate
+from bitldp.tables.charges import ChargedRelease
 from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.column import Column, canonical_digest, columns_of_toml, toml_of
-from bitldp.tables.engines import EngineRelease, arrow_schema
+from bitldp.tables.engines import arrow_schema
 from bitldp.tables.frames import opened
 from bitldp.tables.ids import SeenIds, ids_of
 from bitldp.tables.key import ReleaseKey
+from bitldp.tables.memoized import Days, MemoizedStream
 from bitldp.tables.pseudonyms import checked_keep_as, linked_name, pseudonyms
 from bitldp.tables.stream import StreamRelease, refuse_stream
 from bitldp.tables.streamed import released_stream, stream_of
@@ -173,6 +171,9 @@ class TablePlan:
         record: str | None = None,
         snapshot: str = "",
         threads: int | None = None,
+        memoize: bool = False,
+        most: int | None = None,
+        store: str | os.PathLike[str] | None = None,
     ) -> TableRelease:
         """Return the release of tables by this plan.
 
@@ -189,13 +190,28 @@ class TablePlan:
             that its record did.
         threads : int, optional
             Threads of a call; one inside an engine.
+        memoize : bool
+            Whether the reports are the same over all snapshots: a record whose columns stay has the reports
+            that it had, at no cost. Each further value of a column has a new report, which costs the
+            epsilon of its mechanism again, and shows that the column changed; no epsilon covers that.
+        most : int, optional
+            With `memoize`: how many values of a record, in the columns of each mechanism, have a report of
+            their own. For further ones the last of these is sent again: no record costs more than
+            ``most * epsilon``, and answers about those that go on changing are of the past.
+        store : path-like, optional
+            With `most`: the private file that counts, begun where there is none. Keep it with the key, never
+            beside the output.
 
         Raises
         ------
         PlanError
-            For a key without a record's column, or the other way round.
+            For a key without a record's column, or the other way round; for `memoize` without a key, or
+            without a store where the plan states no types (`typed`).
         """
-        return TableRelease(self, key, record, snapshot, threads)
+        if not memoize and (most is not None or store is not None):
+            raise PlanError("most, store: go with memoize=True")
+        days = Days(most, store) if memoize else None
+        return TableRelease(self, key, record, snapshot, threads, days)
 
     def aggregate(self, group_by: Sequence[str] = ()) -> Aggregate:
         """Return an empty aggregate of released tables, by the groups of kept columns where any are named."""
@@ -286,12 +302,13 @@ class TablePlan:
         return f"TablePlan([{lines}\n], keep={list(self.keep)!r}{types})"
 
 
-class TableRelease(EngineRelease):
+class TableRelease(ChargedRelease):
     """Release of tables by a plan; `TablePlan.release` makes it.
 
     With a key, the report of a record and column is a function of the key, the plan, the snapshot, the
     record's id and the value: batches, order, partitions, retries and a second evaluation give the same
-    bytes. Without one, each call is a release of its own, and costs epsilon again.
+    bytes. Without one, each call is a release of its own, and costs epsilon again. Memoized, the snapshot is
+    not part of it: see `TablePlan.release`.
 
     It pickles, for an engine's workers, with a reference to the key and never the key itself. There a call
     takes one thread, where `threads` says nothing: the engine has as many workers as there are processors.
@@ -304,10 +321,20 @@ class TableRelease(EngineRelease):
     snapshot : str
         Name of the data's state.
     threads : int or None
+    days : Days or None
+        Memoization over snapshots.
     """
 
+    plan: TablePlan
+
     def __init__(
-        self, plan: TablePlan, key: ReleaseKey | None, record: str | None, snapshot: str, threads: int | None
+        self,
+        plan: TablePlan,
+        key: ReleaseKey | None,
+        record: str | None,
+        snapshot: str,
+        threads: int | None,
+        days: Days | None = None,
     ) -> None:
         if (key is None) != (record is None):
             raise PlanError(
@@ -326,7 +353,15 @@ class TableRelease(EngineRelease):
             raise PlanError(
                 f"record: the plan states types, and none of {record!r}; plan.typed states it, too"
             )
+        if days is not None and key is None:
+            raise PlanError("memoize: needs a key and the column of the records' ids")
+        if days is not None and days.path is None and not plan.types:
+            raise PlanError(
+                "memoize: an id or a number of another type tomorrow would have another report; state the "
+                "types (plan.typed), or give most= and store=, which keeps them"
+            )
         self.plan, self.record, self.snapshot, self.threads = plan, record, snapshot, threads
+        self.days = days
         self._key = key
         self._shown: dict[str, str] = {}  # types of the first table, where the plan states none
 
@@ -336,26 +371,45 @@ class TableRelease(EngineRelease):
 
     @property
     def guarantee(self) -> Guarantee:
-        """The privacy of a record, of one release."""
-        return self.plan.guarantee
+        """The privacy of a record, of one release; memoized, of all snapshots.
+
+        Between two histories of a record that change at the same times: with `most` of all their reports,
+        without it of those of one value of each column (`given` says so).
+        """
+        return self.plan.guarantee if self.days is None else self.days.guarantee(self.plan.guarantee)
 
     @property
     def repeatable(self) -> bool:
         """True if evaluating it again gives the same reports."""
         return self._key is not None
 
+    @property
+    def counting(self) -> bool:
+        """True if a private store counts the values of each record."""
+        return self.days is not None and self.days.path is not None
+
     @cached_property
     def id(self) -> str:
         """Name of the release, of plan, snapshot, records and key; random without a key."""
         if self._key is None:
             return secrets.token_hex(16)
-        return self._derived("id").hex()[:32]
+        return self._derived("id" if self.days is None else f"id {self.days.most}").hex()[:32]
 
-    def _derived(self, purpose: str) -> bytes:
+    @cached_property
+    def series(self) -> str:
+        """Name of all snapshots of a memoized release together."""
+        return self._derived("series", series=True).hex()[:32]
+
+    def _derived(self, purpose: str, *, series: bool = False) -> bytes:
+        """Return a key for a purpose, of the snapshot or of all of them."""
         if self._key is None:
             raise PlanError("key: this release has none")
-        names = (purpose, self.plan.digest, self.record or "", self.snapshot)
+        purpose = purpose if self.days is None else f"memoized {purpose}"
+        names = (purpose, self.plan.digest, self.record or "", "" if series else self.snapshot)
         return self._key.derive(b"bitldp.tables", *(name.encode() for name in names))
+
+    def _of_series(self, purpose: str) -> bytes:
+        return self._derived(purpose, series=True)
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -370,6 +424,7 @@ class TableRelease(EngineRelease):
             b"bitldp.plan": self.plan.digest.encode(),
             b"bitldp.release": self.id.encode(),
             b"bitldp.epsilon": repr(self.guarantee.record).encode(),
+            **({} if self.days is None else {b"bitldp.series": self.series.encode()}),
         }
 
     def __call__(self, frame: Any) -> Any:
@@ -401,18 +456,29 @@ class TableRelease(EngineRelease):
         reader = stream_of(frame, self.reads)
         return self.released(frame) if reader is None else released_stream(self, reader)
 
-    def released(self, frame: Any) -> Any:
-        """Release a table, also inside a streaming query: for whoever looks which records it has seen."""
+    def released(self, frame: Any, *, again: bool = False) -> Any:
+        """Release a table, also inside a streaming query: for whoever looks which records it has seen.
+
+        With `again` a record may come up twice.
+        """
         table, back = opened(frame, self.reads)
-        self._check_types(table.schema)
-        ids = self._ids(table, 1)
-        pieces = [
-            self._released(
-                table.slice(start, _ROWS), start + 1, None if ids is None else ids[start : start + _ROWS]
-            )
-            for start in range(0, max(1, table.num_rows), _ROWS)
-        ]
+        with self.remembering():
+            self._check_types(table.schema)
+            ids = self._ids(table, 1, again=again)
+            pieces = [
+                self._released(
+                    table.slice(start, _ROWS), start + 1, None if ids is None else ids[start : start + _ROWS]
+                )
+                for start in range(0, max(1, table.num_rows), _ROWS)
+            ]
         return back(pa.concat_tables(pieces), self.plan.keep)
+
+    def remembering(self) -> AbstractContextManager[None]:
+        """Hold the store for a block that releases pieces of one snapshot: all is kept in mind, or nothing.
+
+        Without a store it does nothing.
+        """
+        return nullcontext() if self.days is None else self.days.held(self.series)
 
     def piece(
         self,
@@ -433,13 +499,15 @@ class TableRelease(EngineRelease):
             seen.add(ids)
         return self._released(table, first_row, ids, moved)
 
-    def _ids(self, table: pa.Table, first_row: int) -> NDArray[Any] | None:
+    def _ids(self, table: pa.Table, first_row: int, *, again: bool = False) -> NDArray[Any] | None:
         if self.record is None:
             return None
         typed = bool(self.plan.types)
         if typed:
             table = wholes(table, [self.record], self.plan.types, first_row)
-        return ids_of(table.column(self.record), self.record, first_row, self.threads, typed=typed)
+        return ids_of(
+            table.column(self.record), self.record, first_row, self.threads, typed=typed, again=again
+        )
 
     def _check_types(self, schema: pa.Schema, *, ids_alone: bool = False) -> None:
         """Refuse a table of other types than the plan states, or than the first one that this release saw.
@@ -454,12 +522,14 @@ class TableRelease(EngineRelease):
             found = types_of(schema, codecs, self.record, exact=True)
             refuse_other(self._shown, found, self.record, "the first table held")
             self._shown |= {name: kind for name, kind in found.items() if kind}
+        if self.days is not None and not ids_alone:
+            self.days.check_types(schema, self.plan, self.record)
 
     def _released(
         self, table: pa.Table, first_row: int, ids: NDArray[Any] | None, moved: list[int] | None = None
     ) -> pa.Table:
         """Release rows whose ids are known to come up once."""
-        key = None if ids is None else self._derived("coins")
+        key = None if ids is None else self._derived("coins", series=self.days is not None)
         made: list[tuple[str, Any]] = []
         column = 0
         for number, codec in enumerate(self.plan.codecs):
@@ -470,6 +540,8 @@ class TableRelease(EngineRelease):
                 reports = codec.randomize(x, threads=self.threads)
             else:
                 reports = codec.randomize_keyed(x, key=key, ids=ids, column=column, threads=self.threads)
+                if self.days is not None:
+                    reports = self.days.sent(number, ids, x, reports, self._of_series)
             arrow_type = table.schema.field(codec.inputs[0]).type
             made += [(name, _signed(codec, values)) for name, values in codec.written(reports, arrow_type)]
             column += len(codec.columns)
@@ -490,26 +562,33 @@ class TableRelease(EngineRelease):
 
     # -- streams
 
-    def stream(self, path: str | os.PathLike[str]) -> StreamRelease:
+    def stream(self, path: str | os.PathLike[str] | None = None) -> StreamRelease | MemoizedStream:
         """Return the release of micro-batches, which keeps in a private file which records it has seen.
 
         A record that comes late or again gets the report that it had; with other values it is refused, since
-        a second report costs epsilon again. Keep the file with the key.
+        a second report costs epsilon again. Keep the file with the key. A memoized release has its store in
+        place of the file, and other values have the reports that the cap allows.
         """
-        self._repeatable("stream")
-        return StreamRelease(self, path)
+        if self.days is None:
+            self._repeatable("stream")
+            if path is None:
+                raise PlanError("path: a private file is needed, which tells which records were seen")
+            return StreamRelease(self, path)
+        if path is not None or self.days.path is None:
+            raise PlanError("stream: of a memoized release it takes no file, and needs most= and store=")
+        return MemoizedStream(self)
 
     def hash_key(self) -> bytes:
         """Return the key of the hashes in a private file of this release."""
         return self._derived("seen")
 
-    def encoded(self, table: pa.Table) -> tuple[NDArray[Any], list[NDArray[Any]]]:
+    def encoded(self, table: pa.Table, first_row: int = 1) -> tuple[NDArray[Any], list[NDArray[Any]]]:
         """Return the ids of records, and what the mechanisms would take of them."""
         self._check_types(table.schema)
-        ids = self._ids(table, 1)
+        ids = self._ids(table, first_row)
         if ids is None:
             raise PlanError("record: this release has no ids of records")
-        return ids, [self._input(codec, table, 1) for codec in self.plan.codecs]
+        return ids, [self._input(codec, table, first_row) for codec in self.plan.codecs]
 
     def _input(self, codec: ColumnCodec, table: pa.Table, first_row: int) -> NDArray[Any]:
         """Return what a mechanism takes of a table, of one type whatever the table's."""
@@ -519,67 +598,11 @@ class TableRelease(EngineRelease):
         x = x.astype(np.float64) if x.dtype == np.float32 else x
         return rounded(x, codec, self.plan.types) if self.plan.types else x
 
-    def charge(
-        self, ledger: Ledger, *, data: str = "", name: str = "", reservation: str = ""
-    ) -> Entry | None:
-        """Charge the release to a ledger, once, however often it is asked.
-
-        Parameters
-        ----------
-        ledger : Ledger
-            Open, where several processes share it.
-        data : str, optional
-            Digest of the records, as `digest` makes it; another one for the same release is then refused.
-        name, reservation : str
-            Name of the plan in the ledger, and the reservation that it draws on; see `Ledger.reserve`.
-
-        Returns
-        -------
-        Entry or None
-            What was charged; None where it was charged before.
-
-        Raises
-        ------
-        PlanError
-            If the release was charged for other data: one key and snapshot serve one frozen table.
-        BudgetExceededError
-            If it costs more than remains.
-        """
-        note, types = f"release {self.id}", self._types_digest
-        for entry in ledger.entries:
-            head, _, before = entry.note.partition(" data ")
-            own, _, shown = head.partition(" types ")
-            if own != note:
-                continue
-            if data and before and data != before:
-                raise PlanError("snapshot: was released of other data; data that changed is another snapshot")
-            if types and shown and types != shown:
-                raise PlanError("types: was released of a table of other types; plan.typed states them")
-            return None
-        note = f"{note} types {types}" if types else note
-        note = f"{note} data {data}" if data else note
-        entry = Entry(*named(self.guarantee), 1, note, release=self.id, reservation=reservation)
-        return ledger._charge(replace(entry, plan=self.plan.digest, name=name, columns=self.plan.charged))
-
-    @property
-    def _types_digest(self) -> str:
-        """Digest of the types of the first table; empty where the plan states them, or not all are known."""
-        if self.plan.types or set(self._shown) != {*self.plan.inputs, self.record}:
-            return ""
-        return canonical_digest(self._shown)[:16]
-
-    def digest(self, blocks: Iterable[bytes]) -> str:
-        """Return a digest of some bytes that tells nothing about them without the key: HMAC-SHA256."""
-        digest = hmac.new(self._derived("data"), digestmod=hashlib.sha256)
-        for block in blocks:
-            digest.update(block)
-        return digest.hexdigest()
-
     def __repr__(self) -> str:
         """Return plan, snapshot and where the key comes from."""
         return (
             f"TableRelease(plan={self.plan.digest[:12]}, key={self._key!r}, record={self.record!r}, "
-            f"snapshot={self.snapshot!r})"
+            f"snapshot={self.snapshot!r}{'' if self.days is None else f', {self.days!r}'})"
         )
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sqlite3
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,17 +16,13 @@ from numpy.typing import NDArray
 from bitldp.base.errors import DataError, PlanError
 from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.frames import opened
-from bitldp.tables.types import refuse_other, types_of
+from bitldp.tables.store import keep_types, opened_store
 
 __all__ = ["StreamRelease", "refuse_stream"]
 
 _BYTES = 16  # of a keyed hash: two of 10^9 are alike once in 10^20 streams
 _STREAMING = "sql.streaming.queryId"  # property of Spark's tasks, and of the thread that starts them
-_TABLES = """
-CREATE TABLE IF NOT EXISTS release (id TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS types (name TEXT PRIMARY KEY, kind TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS seen (id BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-"""
+_TABLES = ("CREATE TABLE IF NOT EXISTS seen (id BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",)
 
 
 class _Plan(Protocol):
@@ -98,8 +92,9 @@ class StreamRelease:
         table, _ = opened(frame, self.release.reads)
         ids, values = self.release.encoded(table)
         records = list(zip(self._hashed(b"id", [ids]), self._hashed(b"value", values), strict=True))
-        with self._open() as seen:
-            self._keep_types(seen, table.schema)
+        with opened_store(self.path, self.release.id, _TABLES) as seen:
+            plan = self.release.plan
+            keep_types(seen, table.schema, plan.types, plan.codecs, self.release.record)
             before: dict[bytes, bytes] = {}
             for start in range(0, len(records), 500):
                 some = [each for each, _ in records[start : start + 500]]
@@ -116,18 +111,8 @@ class StreamRelease:
 
     def __len__(self) -> int:
         """Return how many records were seen."""
-        with self._open() as seen:
+        with opened_store(self.path, self.release.id, _TABLES) as seen:
             return int(seen.execute("SELECT count(*) FROM seen").fetchone()[0])
-
-    def _keep_types(self, seen: sqlite3.Connection, schema: pa.Schema) -> None:
-        """Keep the types of the first batches, where the release's name has none; refuse others."""
-        if self.release.plan.types:
-            return
-        found = types_of(schema, self.release.plan.codecs, self.release.record, exact=True)
-        before = dict(seen.execute("SELECT name, kind FROM types").fetchall())
-        refuse_other(before, found, self.release.record, "the first batch held")
-        shown = [(name, kind) for name, kind in found.items() if kind]
-        seen.executemany("INSERT OR IGNORE INTO types VALUES (?, ?)", shown)
 
     def _hashed(self, purpose: bytes, arrays: Sequence[NDArray[Any]]) -> Iterator[bytes]:
         """Yield a keyed hash of each row of some arrays together."""
@@ -137,29 +122,6 @@ class StreamRelease:
         rows = [np.ascontiguousarray(each.reshape(len(each), -1)).view(np.uint8) for each in arrays]
         for row in np.concatenate(rows, axis=1):
             yield hashlib.blake2b(row.tobytes(), key=key, digest_size=_BYTES, person=purpose).digest()
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        """Hold the file: what is written in this block is there after it, or nothing of it is."""
-        os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
-        try:
-            with closing(sqlite3.connect(self.path, timeout=60.0, isolation_level=None)) as seen:
-                seen.execute("BEGIN IMMEDIATE")
-                try:
-                    for statement in _TABLES.strip().split("\n"):
-                        seen.execute(statement)
-                    owner = seen.execute("SELECT id FROM release").fetchone()
-                    if owner is None:
-                        seen.execute("INSERT INTO release VALUES (?)", (self.release.id,))
-                    elif owner[0] != self.release.id:
-                        raise PlanError(f"{self.path}: holds the records of another release")
-                    yield seen
-                    seen.execute("COMMIT")
-                except BaseException:
-                    seen.execute("ROLLBACK")
-                    raise
-        except sqlite3.Error as error:
-            raise PlanError(f"{self.path}: is no file of records that were seen ({error})") from None
 
 
 def refuse_stream(*, looked: bool = False) -> None:
@@ -187,5 +149,6 @@ def refuse_stream(*, looked: bool = False) -> None:
     if context is not None and context.getLocalProperty(_STREAMING) is not None:
         raise PlanError(
             "release: a stream shows records late and again, and one whose values changed would have a "
-            "second report that nobody charged; use release.stream(FILE) in foreachBatch"
+            "second report that nobody charged; use release.stream(FILE) in foreachBatch, or a memoized "
+            "release with a store and release.stream()"
         )

@@ -252,13 +252,16 @@ def test_repeated_collection(task):
     assert "at each of 30 collections" in str(asked)
 
 
-def test_repeated_shares_know_rappor():
+def test_repeated_shares_know_mechanisms_of_two_steps():
     rows = recommend("frequency", epsilon=2.0, categories=50, collections=30).rows
     (row,) = [row for row in rows if row.name.startswith("RAPPOR")]
     assert row.mechanism == bitldp.RAPPOR(50, epsilon=2.0)
     assert row.mean == row.mechanism.mean_variance()
     assert row.epsilon == row.mechanism.guarantee.record <= 2.0
     assert "one report alone has epsilon 1" in row.why
+    (row,) = [row for row in rows if row.name.startswith("LOLOHA")]
+    assert row.mechanism == bitldp.LOLOHA(50, epsilon=2.0)
+    assert "values that change often cost 8 for ever" in row.why  # four hashed values
     assert not any(
         "RAPPOR" in each.name for each in recommend("frequency", epsilon=2.0, categories=50, bits=9).rows
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -92,6 +92,26 @@ def perturb(
         str,
         typer.Option(metavar="NAME", help="With --record: the data's state; another state, another name."),
     ] = "",
+    memoize: Annotated[
+        bool,
+        typer.Option(
+            "--memoize", help="With --record: the same reports over all snapshots, while values stay."
+        ),
+    ] = False,
+    most: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="K",
+            help="With --memoize: values of a record that have a report; for others the last one again.",
+        ),
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="With --most: private file that counts, kept with the key; begun if absent."
+        ),
+    ] = None,
     ledger: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Ledger to charge before anything is released, once a release."),
@@ -225,7 +245,11 @@ def perturb(
         if plan is None:
             if mechanism is None or epsilon is None:
                 raise UsageError("--mechanism and --epsilon are needed, or --plan FILE")
-            for option, value in (("--record", record), ("--key-env", key_env), ("--key-file", key_file)):
+            keyed = {
+                "--record": record, "--key-env": key_env, "--key-file": key_file,
+                "--memoize": memoize or None, "--most": most, "--store": store,
+            }  # fmt: skip
+            for option, value in keyed.items():
                 if value is not None:
                     raise UsageError(f"{option} goes with --plan")
         else:
@@ -257,7 +281,7 @@ def perturb(
             mechanism=mechanism or "",
             epsilon=epsilon or 0.0,
             plan=plan,
-            release=Keyed(key_env, key_file, record, snapshot),
+            release=Keyed(key_env, key_file, record, snapshot, memoize, most, store),
             ledger=ledger,
             budget=budget,
             after=after,
@@ -292,6 +316,8 @@ def perturb(
             exact, claimed = (number(float(total[name]), 6) for name in ("epsilon_exact", "epsilon_claimed"))
             where = f"{target.name}/{FOLDER_REPORT}" if folder else (report or report_path(target)).name
             condition = f", {total['given']}" if total["given"] else ""
+            if days := made.get("memoized"):
+                condition += _over_days(days)
             print(
                 f"{shown}: {made['rows']} rows, exact epsilon {exact} a row{condition} "
                 f"(claimed {claimed}); report in {where}",
@@ -315,3 +341,11 @@ def _is_folder(sources: Sequence[str], out: str) -> bool:
     if out == "-" or not _are_many(sources):
         return False
     return Path(out).is_dir() or not out.lower().endswith(tuple(FORMS))
+
+
+def _over_days(days: Mapping[str, Any]) -> str:
+    """Return what all snapshots cost together, in few words."""
+    if days["most"] is None:
+        return ", again for each value that a column takes; the reports show when"
+    every = number(float(days["epsilon_exact"]), 6)
+    return f", {every} over all snapshots; the reports show when a column changes"

@@ -92,7 +92,7 @@ def perturb_folder(request: Request, watcher: Watcher) -> dict[str, Any]:
     inputs.survey(reads, None if keyed is None else keyed.digest)
     data = "" if keyed is None else inputs.digest(keyed.digest)
     unchanged = inputs.unchanged()
-    charge = charged(request, plan, release, lambda: data)
+    charge = charged(request, plan, release, None, data)
     state = None
     if keyed is not None:
         state = {"release": keyed.id, "data": data, "form": suffix, "version": bitldp.__version__}

@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from bitldp import _core
 from bitldp.base.errors import PlanError
+from bitldp.base.files import resolved
 from bitldp.cli.commands import PIPE, FileFormat, delimiter_hint, form_of, is_pipe, report_path
 from bitldp.cli.errors import CommandError, UsageError
 from bitldp.cli.perturb.arrays import ArrayReader, perturb_array
@@ -118,12 +119,20 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
             f"{request.target}: a run was killed before its privacy report had its name; it has it now"
         )
     source_path = None if request.sources or is_pipe(request.source) else request.source
-    kept = {"--plan": request.plan, "--ledger": request.ledger, "--key-file": request.release.file}
+    kept = {
+        "--plan": request.plan,
+        "--ledger": request.ledger,
+        "--key-file": request.release.file,
+        "--store": request.release.store,
+    }
     check_paths(source_path, target, beside, force=request.force, kept=kept)
+    _keep_apart(request.release.store, beside)
     if request.plan is not None and forms[0].kind == "npy":
         raise UsageError("--plan is for tables; an array has no names of columns")
     signer = None if request.sign is None else Signer(request.sign)
     if inputs is not None:
+        if request.release.memoize:
+            raise UsageError("--memoize: is for one file a snapshot; join the files of a day first")
         if request.seed is not None:
             raise UsageError("--seed: is for one file; several are made repeatable by a plan and a key")
         return _perturb(request, inputs, forms[1], target, beside, watcher, signer)
@@ -140,6 +149,12 @@ def _forms(request: Request, found: FileFormat | None) -> tuple[FileFormat, File
     if request.delimiter is not None and "\t" in (read.delimiter, written.delimiter):
         raise UsageError("--delimiter: a .tsv file has tabs; name it .csv, or leave the option out")
     return read, written
+
+
+def _keep_apart(store: Path | None, output: Path) -> None:
+    """Refuse a store beside the output, with which it would leave."""
+    if store is not None and resolved(store).parent == resolved(output).parent:
+        raise UsageError("--store: is in the folder of the output; keep it where the key is, apart from both")
 
 
 def _report_path(request: Request, target: Path | None) -> Path:
@@ -185,7 +200,10 @@ def _perturb(
     if isinstance(source, Inputs):
         check_keys(plan, source, whole=True)
         source.survey(reads, release.digest if release is not None and release.repeatable else None)
-    charge = charged(request, plan, release, lambda: "" if release is None else source.digest(release.digest))
+        known = source.digest(release.digest) if release is not None and release.repeatable else ""
+        charge = charged(request, plan, release, None, known)
+    else:
+        charge = charged(request, plan, release, source)
     seeds: Sequence[np.random.SeedSequence | None] = [None] * len(plan.codecs)
     if request.seed is not None:
         seeds = np.random.SeedSequence(request.seed).spawn(len(plan.codecs))
@@ -208,9 +226,11 @@ def _perturb(
 
                 own = table.released(released) if isinstance(table, ManyReader) else released
                 commas = commas_of(request, plan)
-                rows = stream(table, reads, batch, own, form, written, checked, commas)
-                if ids is not None:
-                    ids.check()
+                # What was sent is kept in mind before the output has its name.
+                with nullcontext() if release is None else release.remembering():
+                    rows = stream(table, reads, batch, own, form, written, checked, commas)
+                    if ids is not None:
+                        ids.check()
             signals.check()
         report = privacy_report(
             request, plan, release, rows, written.hexdigest(), array=array is not None, charge=charge
@@ -291,10 +311,20 @@ def release_of_file(request: Request, source: InputSource | Inputs, names: Seque
     except UnicodeDecodeError:
         raise UsageError(f"{request.plan}: is no text in UTF-8") from None
     asked = request.release
-    if asked.record is None and (asked.snapshot or asked.variable or asked.file):
+    if asked.record is None and (asked.snapshot or asked.variable or asked.file or asked.memoize):
         raise UsageError("--record: a key needs the column of the records' ids")
+    if (asked.most is not None or asked.store is not None) and not asked.memoize:
+        raise UsageError("--most, --store: go with --memoize")
+    if (asked.most is None) != (asked.store is None):
+        raise UsageError("--most, --store: go together: a private file counts the values of each record")
     release = plan.release(
-        _key(request), record=asked.record, snapshot=asked.snapshot, threads=request.threads
+        _key(request),
+        record=asked.record,
+        snapshot=asked.snapshot,
+        threads=request.threads,
+        memoize=asked.memoize,
+        most=asked.most,
+        store=asked.store,
     )
     times = Counter(names)
     for name in release.reads:
@@ -322,9 +352,16 @@ def _key(request: Request) -> ReleaseKey | None:
 
 
 def charged(
-    request: Request, plan: TablePlan, release: TableRelease | None, digest: Callable[[], str]
+    request: Request,
+    plan: TablePlan,
+    release: TableRelease | None,
+    source: InputSource | None,
+    data: str = "",
 ) -> Charged | None:
-    """Charge a run to its ledger before anything is released; a repeatable one once, by its data's digest."""
+    """Charge a run to its ledger before anything is released; a repeatable one once, by its data's digest.
+
+    Of one file, `source`, the digest is that of its records; of several it is given as `data`.
+    """
     if request.ledger is None:
         if request.budget is not None:
             raise UsageError("--budget: begins a ledger; name it by --ledger")
@@ -333,11 +370,10 @@ def charged(
         if request.reservation:
             raise UsageError("--reserve: is for a ledger; name it by --ledger")
         return None
-    if request.budget is not None and request.ledger.exists():
-        raise UsageError(f"{request.ledger}: is there; --budget begins a new ledger")
-    if request.budget is not None and request.after is not None:
-        raise UsageError("--after, --budget: a ledger that begins has no earlier report; give one of the two")
+    _check_budget(request, request.ledger)
     state = None if request.after is None else _state_of(request.after)
+    if release is not None and source is not None:
+        data = _records_digest(release, source)
     try:
         with Ledger.open(
             request.ledger, budget=request.budget, create=request.budget is not None, at_least=state
@@ -354,15 +390,7 @@ def charged(
                     )
                     ledger._charge(entry)
                 return Charged(dict(enumerate(ledger.entries[first:], first + 1)), ledger.state())
-            # Without a key the ledger knows nothing of the data.
-            data = digest() if release.repeatable else ""
-            plan_name = "" if request.plan is None else request.plan.name
-            release.charge(ledger, data=data, name=plan_name, reservation=request.reservation)
-            name = f"release {release.id} "
-            numbered = enumerate(ledger.entries, 1)
-            return Charged(
-                {key: each for key, each in numbered if f"{each.note} ".startswith(name)}, ledger.state()
-            )
+            return _charged_release(request, release, ledger, source, data)
     except NoLedgerError:
         begins = "; --budget E begins one" if state is None else ""
         raise UsageError(f"{request.ledger}: no such ledger{begins}") from None
@@ -373,6 +401,43 @@ def charged(
         raise CommandError(f"{request.ledger}: {sentence}") from None
     except ValueError as error:
         raise UsageError(f"{request.ledger}: {error}") from None
+
+
+def _check_budget(request: Request, ledger: Path) -> None:
+    """Refuse to begin a ledger that is there, or that would have an earlier report."""
+    if request.budget is not None and ledger.exists():
+        raise UsageError(f"{ledger}: is there; --budget begins a new ledger")
+    if request.budget is not None and request.after is not None:
+        raise UsageError("--after, --budget: a ledger that begins has no earlier report; give one of the two")
+
+
+def _records_digest(release: TableRelease, source: InputSource) -> str:
+    """Return the digest of a file's records, for which it is read once more, before the ledger is held.
+
+    Empty where a charge does not depend on the records: without a key, and under a cap.
+    """
+    if not release.repeatable or release.counting:
+        return ""
+    rows = min(_MOST_ROWS, max(1, BATCH_BYTES // sum(codec.width for codec in release.plan.codecs)))
+    with closing(open_reader(source).batches(release.reads, rows)) as batches:
+        return release.records_digest(batches)
+
+
+def _charged_release(
+    request: Request, release: TableRelease, ledger: Ledger, source: InputSource | None, data: str
+) -> Charged:
+    """Charge a release to an open ledger, and return what it was ever charged there."""
+    if data and source is not None:
+        data = release.data_digest(ledger, source.blocks(), data)
+    plan_name = "" if request.plan is None else request.plan.name
+    release.charge(ledger, data=data, name=plan_name, reservation=request.reservation)
+    name = f"{release.charged_as} "
+    own = {
+        key: each
+        for key, each in enumerate(ledger.entries, 1)
+        if f"{each.note} ".startswith(name) and not each.output
+    }
+    return Charged(own, ledger.state())
 
 
 _FREE = Guarantee(0.0, 0.0, 0.0, 0.0)
@@ -386,6 +451,7 @@ def enter_output(request: Request, release: TableRelease | None, sha256: str, wa
         "output",
         _FREE,
         1,
+        "" if release is None else release.counted_as,
         release="" if release is None else release.id,
         name=request.target.name,
         output=sha256,

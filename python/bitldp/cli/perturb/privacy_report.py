@@ -129,13 +129,16 @@ def privacy_report(
             # What the exact epsilon takes as public or as known; a reader must not miss it.
             "given": "; ".join(dict.fromkeys(g.given for g in guarantees if g.given)),
         },
+        **_memoized(release),
         **_charged(charge),
         "kept_unperturbed": list(plan.keep),
         **({"linked_by": list(map(linked_name, plan.keep_as))} if plan.keep_as else {}),
         "seeded": request.seed is not None,
         "notes": [
             "Local differential privacy of one row against any other row, in its perturbed columns.",
-            "Another release about the same rows adds its own epsilon.",
+            "Another release about the same rows adds its own epsilon."
+            if release is None or release.days is None
+            else 'Other snapshots of this series are memoized: see what "memoized" says of all of them.',
             *(["Rows are in the files, and in the order, that they were in."] if files is not None else []),
             *(["Kept columns have no privacy, and may tell who a row is about."] if plan.keep else []),
             *([LINKED] if plan.keep_as else []),
@@ -147,6 +150,22 @@ def privacy_report(
         ],
     }
     return {**report, "report_sha256": canonical_digest(report)}
+
+
+def _memoized(release: TableRelease | None) -> dict[str, Any]:
+    """Return what all snapshots of a memoized release cost together; nothing of what its store holds."""
+    if release is None or release.days is None:
+        return {}
+    every = _plain(asdict(release.guarantee))
+    said = {name: every[name] for name in ("delta", "given")}
+    return {
+        "memoized": {
+            "series": release.series,
+            "most": release.days.most,
+            "epsilon_exact": every["record"],
+            **said,
+        }
+    }
 
 
 def _charged(charge: Charged | None) -> dict[str, Any]:

@@ -15,12 +15,18 @@ OUTPUTS = ("values", "codes", "bits")
 
 @dataclass(frozen=True)
 class Keyed:
-    """Where the key of a repeatable release is, the column of the records' ids, and the data's state."""
+    """Where the key of a repeatable release is, the column of the records' ids, and the data's state.
+
+    Memoized, its reports are the same over all states, up to `most` values that `store` counts.
+    """
 
     variable: str | None = None
     file: Path | None = None
     record: str | None = None
     snapshot: str = ""
+    memoize: bool = False
+    most: int | None = None
+    store: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
