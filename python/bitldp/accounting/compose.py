@@ -200,7 +200,7 @@ def _basic(listed: list[tuple[Any, int]]) -> tuple[float, float]:
             each = added(*(composed(max(t.epsilon for t in part.tables), part.times) for part in result))
             guarantee = Guarantee.judge(each, (each, each, each))
         elif _accounted(release) is not None:
-            one = guarantee.central()
+            one = release.guarantee.central()
             guarantee = Guarantee(one.epsilon, one.epsilon, one.epsilon, one.epsilon, one.delta)
         epsilons.append(composed(guarantee.record, count))
         deltas.append(Fraction(guarantee.delta) * count)

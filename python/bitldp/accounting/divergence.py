@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp.accounting.laws import parts
-from bitldp.accounting.loss_table import LossTable, Normal
+from bitldp.accounting.loss_table import Curve, LossTable, Normal
 
 __all__ = ["ORDERS", "check_orders", "renyi"]
 
@@ -88,13 +88,15 @@ def check_orders(orders: Any) -> NDArray[np.float64]:
     return alphas
 
 
-def of_tables(tables: Sequence[LossTable | Normal], alphas: Iterable[float]) -> NDArray[np.float64]:
+def of_tables(tables: Sequence[LossTable | Normal | Curve], alphas: Iterable[float]) -> NDArray[np.float64]:
     """Return the divergence of one symbol at every order: the worst of its tables."""
     return np.array([max(of_table(table, float(alpha)) for table in tables) for alpha in alphas])
 
 
-def of_table(table: LossTable | Normal, alpha: float) -> float:
+def of_table(table: LossTable | Normal | Curve, alpha: float) -> float:
     """Return the divergence of the worst pair of rows, rounded up."""
+    if isinstance(table, Curve):
+        raise TypeError("release: a curve of delta alone has no Rényi divergence")
     if isinstance(table, Normal):
         return alpha * table.mu * table.mu / 2.0 * _UP
     if math.isinf(table.epsilon):

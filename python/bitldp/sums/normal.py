@@ -67,9 +67,11 @@ def slope_of_sum(law: ShareLaw, shares: int, tail: float) -> Slope:
         For a share of the standard deviation s and a cut at K deviations about (1 + K/(2 s sqrt(h)))/(s
         sqrt(h)); infinite where nothing is hidden.
 
-    Notes ----- An input x = n + f steps is dithered to n, or to n + 1 with the chance f. The shares' sum has
-    the law w, so the report has P(y) = (1 - f) w(k) + f w(k - 1) at k = y - n. What others add to it, and
-    that it is known modulo 2^b only, is a function of it.
+    Notes
+    -----
+    An input x = n + f steps is dithered to n, or to n + 1 with the chance f. The shares' sum has the law w,
+    so the report has P(y) = (1 - f) w(k) + f w(k - 1) at k = y - n. What others add to it, and that it is
+    known modulo 2^b only, is a function of it.
 
     *The law that is looked at.* Let v be at most w up to some K, symmetric and log-concave, and go on beyond
     as a geometric tail, of the ratio v(K)/v(K - 1), which is the least. Divided by its sum S it is a law. Up

@@ -72,9 +72,11 @@ class Vector(SumKind):
     ValueError, TypeError
         For a parameter out of its range; the message names it.
 
-    Notes ----- A vector is lifted to the length `clip` by one more coordinate, turned by random signs and
-    Hadamard transforms that all clients share, and dithered to whole steps; each coordinate has its own share
-    of Skellam noise (or thinned signs, ``noise="signs"``, where the variance of a share is at most 1/2). Two
+    Notes
+    -----
+    A vector is lifted to the length `clip` by one more coordinate, turned by random signs and Hadamard
+    transforms that all clients share, and dithered to whole steps; each coordinate has its own share of
+    Skellam noise (or thinned signs, ``noise="signs"``, where the variance of a share is at most 1/2). Two
     records are told apart no better than normal laws of variance 1 that are c 2 R apart, in any dimension: c
     is computed from the integers of the shares' table (`bitldp.sums.normal.slope_of_sum`). The dither is part
     of the argument, so that it inflates no norm, and no vector is drawn anew. With W how far the sum's law is

@@ -206,7 +206,7 @@ class Classifier:
 
 
 @dataclass(frozen=True)
-class Summed(Runnable):
+class OneSum(Runnable):
     """Simulation of the deployment: every client draws its share, and the server sees their total."""
 
     def run(
@@ -301,7 +301,7 @@ def _privacy(settings: SumSettings, spent: float) -> Privacy:
     )
 
 
-SYSTEM = Summed(
+SYSTEM = OneSum(
     name=NAME,
     summary="one round of learning from a secure sum, at a central epsilon (none of the papers')",
     settings=SumSettings,
