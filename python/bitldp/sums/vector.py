@@ -285,7 +285,9 @@ class Vector(SumKind):
                 return Room(bits, 0, 1 << (bits - 1), wraps)
         return None
 
-    def estimate(self, sums: NDArray[np.int64], law: ShareLaw, survivors: int) -> Estimate:
+    def estimate(
+        self, sums: NDArray[np.int64], law: ShareLaw, survivors: int, shares: int | None = None
+    ) -> Estimate:
         """Return the mean of the survivors' clipped vectors, shape (features,)."""
         # `undo_counts` takes how often each report +-j was given
         counts = np.stack([np.maximum(-sums, 0), np.maximum(sums, 0)], axis=1).astype(np.uint64)
@@ -293,7 +295,8 @@ class Vector(SumKind):
         value = rotation.undo_counts(
             np.zeros(1, np.uint32), counts.reshape(1, -1), self.step / survivors, None
         )[0]
-        spread = math.sqrt((law.variance + self.dither) / survivors) * self.step
+        variance = (survivors if shares is None else shares) * law.variance + survivors * self.dither
+        spread = math.sqrt(variance) / survivors * self.step
         # an entry is a weighted sum of so many independent draws: nearly normal, whatever their number
         limits = Deviation(survivors * self.coordinates)
         return Estimate(value, np.full(self.features, spread), survivors, limits=limits)

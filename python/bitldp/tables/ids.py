@@ -217,8 +217,8 @@ class FirstIds(SeenIds):
         if len(own):
             self._others.append(own)
         while len(self._others) > 1 and len(self._others[-2]) < 2 * len(self._others[-1]):
-            last, before = self._others.pop(), self._others.pop()
-            self._others.append(np.sort(np.concatenate([before, last]), kind="stable"))
+            latest, before = self._others.pop(), self._others.pop()
+            self._others.append(np.sort(np.concatenate([before, latest]), kind="stable"))
 
     def _refuse(self, twice: bool) -> None:
         if twice:

@@ -14,9 +14,9 @@ from bitldp.base import checks
 from bitldp.base.errors import PlanError
 from bitldp.tables.answer import TableAnswer
 from bitldp.tables.counting import Counting, Question
-from bitldp.tables.frames import rows_of
 from bitldp.tables.plan import TablePlan
 from bitldp.tables.questions import Questions, answered
+from bitldp.tables.streamed import rows_of
 
 __all__ = ["QuestionCounts"]
 

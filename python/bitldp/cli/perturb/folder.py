@@ -71,6 +71,8 @@ def perturb_folder(request: Request, watcher: Watcher) -> dict[str, Any]:
     """
     if request.report is not None:
         raise UsageError("--report: is for -o -; a folder has its report in it")
+    if request.release.memoize:
+        raise UsageError("--memoize: is for one file a snapshot; join the files of a day first")
     if request.seed is not None:
         raise UsageError("--seed: is for one file; a folder is made repeatable by a plan and a key")
     inputs = Inputs(request.sources, request.source_form, request.delimiter, skip_blanks=request.skip_blanks)
