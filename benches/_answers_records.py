@@ -43,7 +43,7 @@ def plans_of(people: pa.Table, names: dict[str, str], interval: tuple[float, flo
     ordered = [
         Column(bitldp.Hierarchy(_POINTS, epsilon=2.0), point, interval=_SPAN),
         Column(bitldp.GRR(sizes(two)[0], epsilon=2.0), two, categories=lists(two)[0]),
-        Column(bitldp.HeavyHitters(epsilon=4.0, alphabet=letters, length=longest, step=4), many),
+        Column(bitldp.HeavyHitters(epsilon=4.0, alphabet=letters, length=longest, step=2), many),
     ]
     return {
         "cap": TablePlan(
