@@ -69,12 +69,7 @@ def perturb_folder(request: Request, watcher: Watcher) -> dict[str, Any]:
     UsageError, CommandError
         As `bitldp.cli.perturb.perturb.perturb`.
     """
-    if request.report is not None:
-        raise UsageError("--report: is for -o -; a folder has its report in it")
-    if request.release.memoize:
-        raise UsageError("--memoize: is for one file a snapshot; join the files of a day first")
-    if request.seed is not None:
-        raise UsageError("--seed: is for one file; a folder is made repeatable by a plan and a key")
+    _refuse_options(request)
     inputs = Inputs(request.sources, request.source_form, request.delimiter, skip_blanks=request.skip_blanks)
     form, suffix = _form(request, inputs)
     folders = [Path(each) for each in request.sources if not is_remote(each) and Path(each).is_dir()]
@@ -129,6 +124,16 @@ def perturb_folder(request: Request, watcher: Watcher) -> dict[str, Any]:
     enter_output(request, release, report["output_sha256"], watcher)
     moved_note(plan, run.moved, watcher, "" if run.whole else ", in the files of this run")
     return report
+
+
+def _refuse_options(request: Request) -> None:
+    """Refuse options that a folder has no use for."""
+    if request.report is not None:
+        raise UsageError("--report: is for -o -; a folder has its report in it")
+    if request.release.memoize:
+        raise UsageError("--memoize: is for one file a snapshot; join the files of a day first")
+    if request.seed is not None:
+        raise UsageError("--seed: is for one file; a folder is made repeatable by a plan and a key")
 
 
 def _form(request: Request, inputs: Inputs) -> tuple[FileFormat, str]:

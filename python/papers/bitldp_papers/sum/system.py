@@ -54,7 +54,7 @@ class SumSettings(Settings):
         Public features of an image: directions of edges, or pooled pixels.
     weight : float
         Of the products beside the features, above 0. It was chosen on Fashion-MNIST, as the two constants of
-        `Classifier` were, where .5 to .75 differ by less than .002 on average.
+        `Classifier` were, where .5 to .75 differ by less than .005 on average.
     floor : float
         Least share of the clients that must survive, above 0 and up to 1. Noise is that of so many.
     dropped : float
