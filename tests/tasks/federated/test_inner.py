@@ -182,6 +182,15 @@ def test_a_second_strategy_among_the_bases_is_refused(bases: tuple[type, ...]) -
         type("Both", bases, {})
 
 
+def test_a_base_that_only_configures_is_taken() -> None:
+    """`FedProx` has no step of its own on the server: what it configures is used."""
+
+    class Both(DecodingStrategy, flower.FedProx):
+        pass
+
+    assert Both(CODEC, proximal_mu=0.5).proximal_mu == 0.5
+
+
 @pytest.mark.parametrize(
     ("arguments", "named", "message"),
     [

@@ -1,4 +1,4 @@
-"""What is wrong in a text that Arrow refused: a second reading, for Arrow's own words quote the row."""
+"""Second reading of a text that Arrow refused, which says what is wrong without the row that Arrow quotes."""
 
 from __future__ import annotations
 

@@ -158,8 +158,8 @@ class DecodingStrategy(FedAvg):
     ------
     ValueError, TypeError
         For a parameter out of its range, and for an `inner` strategy that does not use the mean alone. A
-        subclass that inherits from another strategy as well is refused when it is defined: one of the two
-        would be skipped.
+        subclass is refused when it is defined if it inherits another `aggregate_train` or `start` as well:
+        one of the two would be skipped.
 
     Notes
     -----
@@ -191,11 +191,11 @@ class DecodingStrategy(FedAvg):
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Refuse a second strategy among the bases: whichever comes later would be skipped."""
+        """Refuse a base with an `aggregate_train` or `start` of its own: one of the two would be skipped."""
         super().__init_subclass__(**options)
         for base in cls.__mro__:
             own = issubclass(base, DecodingStrategy) or base in (FedAvg, Strategy)
-            if issubclass(base, Strategy) and not own:
+            if issubclass(base, Strategy) and not own and {"aggregate_train", "start"} & vars(base).keys():
                 raise TypeError(
                     f"{cls.__name__}: one of DecodingStrategy and {base.__name__} would be skipped; use "
                     f"DecodingStrategy({base.__name__}(...), mechanism=...)"

@@ -115,7 +115,7 @@ pub(super) fn hashes(isa: Isa, key: &Key, messages: &[[u32; BLOCKS]]) -> Half {
         // Words behind the end of a block cost nothing.
         match block.len() {
             ..=2 => compress::<2>(isa, &mut chaining, block, last),
-            ..=5 => compress::<5>(isa, &mut chaining, block, last),
+            3..=5 => compress::<5>(isa, &mut chaining, block, last),
             ..=8 => compress::<8>(isa, &mut chaining, block, last),
             _ => compress::<16>(isa, &mut chaining, block, last),
         }
