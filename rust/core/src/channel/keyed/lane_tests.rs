@@ -20,6 +20,9 @@ enum Form {
     Packed,
 }
 
+type InLanes = dyn Fn(Isa, KeyedCall<'_, Option<&Grid>>) -> Result<()>;
+type ByItself = dyn Fn(Call<'_, Option<&Grid>, &Key>) -> Result<()>;
+
 /// A channel: the values of a record and how many there are of each; the elements of a report, and its bits.
 struct Case {
     name: String,
@@ -30,8 +33,8 @@ struct Case {
     forms: Vec<Form>,
     grid: Option<Grid>,
     absorb: Box<dyn Fn(&mut Digest)>,
-    keyed: Box<dyn Fn(Isa, KeyedCall<'_, Option<&Grid>>) -> Result<()>>,
-    alone: Box<dyn Fn(Call<'_, Option<&Grid>, &Key>) -> Result<()>>,
+    keyed: Box<InLanes>,
+    alone: Box<ByItself>,
 }
 
 /// A case of a channel without a codec.
@@ -85,7 +88,7 @@ fn cap(windows: &[(u32, u32)], subsets: &[(u32, u32)], grid: Option<Grid>) -> Ca
     let rows = windows.iter().map(|window| window.0).chain(subsets.iter().map(|subset| subset.0));
     let wide = windows.iter().any(|window| window.0 > 200);
     let [a, b, c] = std::array::from_fn(|_| channel.clone());
-    let of_grid = grid.clone();
+    let of_grid = grid;
     Case {
         name: format!("cap {windows:?}, {subsets:?}"),
         values: windows.len() + subsets.len(),
