@@ -225,6 +225,7 @@ def test_a_block_that_fails_leaves_the_store_as_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX, where another test has begun it
 def test_a_killed_process_leaves_the_store_as_it_was(tmp_path: Path) -> None:
     release = days(tmp_path / "store", 1)
     release(drinks([0] * 30))

@@ -181,7 +181,7 @@ impl Design {
     }
 }
 
-/// What is done with a law, whichever it is.
+/// Work with a law of any kind.
 trait WithLaw {
     fn run<L: Law + DrawFirst>(self, law: &L);
 }

@@ -216,7 +216,7 @@ fn records_side_by_side_are_those_one_by_one() {
                             let randomness = KeyedRandomness { ids, ..randomness };
                             let input = all.part(0..count * case.values);
                             let threads = Some(*threads);
-                            let found = reports(&case, form, count, |output| {
+                            let drawn = reports(&case, form, count, |output| {
                                 let codec = case.grid.as_ref();
                                 let call =
                                     KeyedCall { codec, input, letters: None, output, randomness, threads };
@@ -230,7 +230,7 @@ fn records_side_by_side_are_those_one_by_one() {
                                 }
                                 _ => first.to_vec(),
                             };
-                            assert!(found == first, "{}, {form:?}, {isa}, {count} records", case.name);
+                            assert!(drawn == first, "{}, {form:?}, {isa}, {count} records", case.name);
                         }
                     }
                 }
