@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.dataset
 import pyarrow.fs
 
 from bitldp.base.errors import DataError, PlanError, require
