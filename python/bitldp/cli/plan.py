@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import click
 import typer
 from rich.table import Table
 
@@ -31,7 +30,6 @@ def plan(
         list[str],
         typer.Argument(
             metavar="IN...",
-            click_type=click.Path(),
             help="Table whose types are read (.csv, .tsv, .parquet, .arrow, .feather), or many: files, "
             "folders, globs, URIs.",
         ),

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
 import typer
 
 from bitldp.cli.catalogue import MOST_THREADS, entries
@@ -43,7 +42,6 @@ def perturb(
         list[str],
         typer.Argument(
             metavar="IN...",
-            click_type=click.Path(),
             help="Table (.csv, .tsv, either with .gz, .bz2 or .zst, .parquet, .arrow, .feather), array "
             "(.npy), or - for standard input. Many are one table: files, folders, globs, and URIs such as "
             "s3://bucket/people.",
@@ -55,7 +53,6 @@ def perturb(
             "-o",
             "--out",
             metavar="OUT",
-            click_type=click.Path(),
             help="File to write, or - for standard output; a table may change its format. Of many files also "
             "a folder: a name with / at its end, or without a suffix.",
         ),
