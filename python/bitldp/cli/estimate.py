@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +16,7 @@ import typer
 from rich.table import Table
 
 from bitldp.base.errors import PlanError
+from bitldp.base.files import replacing
 from bitldp.cli.commands import (
     PIPE,
     Delimiter,
@@ -310,12 +310,10 @@ def _batches(released: InputSource | Inputs, report: Path) -> Callable[[Sequence
 
 def _write(path: Path, text: str) -> None:
     """Write a file all at once."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
+        with replacing(path) as file:
+            file.write(text.encode())
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise CommandError(f"--counts {path}: cannot be written ({error.strerror})") from None
 
 
