@@ -19,7 +19,7 @@ SOURCES := Cargo.toml Cargo.lock pyproject.toml python/papers/pyproject.toml $(s
 
 .PHONY: demo test quick lint lint-rust lint-python rust-test python-test papers-test test-isa evidence bench bench-peers bench-design bench-tables bench-kernels bench-cohorts supply timing soak race asan asan-binding test-arm wheel-arm bench-arm fuzz figures papers paper-check numbers docs wheel example test-engines test-prio clean
 
-demo: .venv/demo ## perturb real data, train on it, print the table, save the plot
+demo: .venv/demo ## release a table of real people, ask it, print truth and answers, save the plot
 	$(BIN)/bitldp demo --out demo-output/demo.png
 
 test: ## everything that must pass: the checks of both languages side by side, on all cores

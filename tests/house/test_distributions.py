@@ -66,5 +66,5 @@ def test_the_demo_needs_neither_flower_nor_the_papers() -> None:
             inner = re.fullmatch(r"bitldp\[([\w,]+)\]", each)
             taken |= set() if inner else {re.split(r"[\[<>=;]", each)[0]}
             ahead += inner[1].split(",") if inner else []
-    assert {"typer", "matplotlib", "scikit-learn", "pyarrow"} <= taken
+    assert {"typer", "matplotlib", "scikit-learn", "statsmodels", "pyarrow"} <= taken
     assert not taken & {"flwr", "jax", "bitldp-papers"}

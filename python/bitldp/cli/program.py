@@ -63,7 +63,7 @@ COMMANDS = {
     ),
     "demo": (
         "bitldp.cli.demo:demo",
-        "Perturb real data, train on it, and compare with the unperturbed data (about a minute).",
+        "Release a table of real people, ask it questions, and compare with the truth (some seconds).",
     ),
 }
 

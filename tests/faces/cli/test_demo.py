@@ -1,118 +1,80 @@
-"""The demonstration: its rows are honest, its result repeats, and it writes its plot."""
+"""The demonstration: real people's table is released and asked, and its intervals hold the truth."""
 
 from __future__ import annotations
 
 import io
-import subprocess
-import sys
-from contextlib import nullcontext
+import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
-import bitldp
 import numpy as np
 import pytest
 
-pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")
+pytest.importorskip("statsmodels", reason='needs pip install "bitldp[demo]"')
 
-from bitldp.cli import demo
+from bitldp.cli import demo, learning
 from bitldp.cli.program import app
 from rich.console import Console
 from typer.testing import CliRunner
 
 
-def small(names: tuple[str, ...], budgets: int) -> list[demo.Method]:
-    """Return some methods with the ends of their budgets."""
-    chosen = [method for method in demo.METHODS if method.name in names]
-    assert len(chosen) == len(names)
-    return [replace(method, budgets=(method.budgets[0], method.budgets[-1])[:budgets]) for method in chosen]
-
-
 @pytest.mark.slow
-def test_a_short_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "DATA_SETS", ("breast_cancer",))
-    monkeypatch.setattr(demo, "_SPEED_VALUES", 10_000)
-    screen = io.StringIO()
-    out = tmp_path / "new" / "demo.png"
-    methods = small(("FRR", "FRR, paper", "GRR, 5 points"), 2)
-    outcomes = demo.run(out, Console(file=screen, width=150), methods=methods, repeats=1)
+def test_what_it_prints_is_what_was_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "_SPEED_ROWS", 10_000)
+    monkeypatch.setattr(demo, "_CURVE", (1.0, 4.0))
+    screen, out = io.StringIO(), tmp_path / "new" / "demo.png"
+    answers = demo.run(out, Console(file=screen, width=150))
     text = screen.getvalue()
     assert out.read_bytes().startswith(b"\x89PNG")
-    assert "Million" in text
-    assert "Telemetry, OUE" in text
-    assert "Federated, 10 clients" in text
-    assert "share of 7" in text  # the table of digits
-    assert "OTHER ROWS" not in text
-    assert str(out) in text.replace("\n", "")
-    assert len(outcomes) == 6
-    for outcome in outcomes:
-        assert outcome.holds is (outcome.exact <= outcome.claimed)
-        assert outcome.holds is (outcome.method != "FRR, paper")
-        assert outcome.speed > 0
-        assert f"{outcome.accuracy:.3f}" in text
-    least, most = (outcome for outcome in outcomes if outcome.method == "FRR")
-    assert least.accuracy < 0.8 < most.accuracy  # 10 teaches next to nothing, 1000 nearly everything
-    assert most.error < least.error
+    assert len(answers) == len(demo.BUDGETS) * 17
+    given = [answer for answer in answers if not math.isnan(answer.estimate)]
+    held = sum(answer.holds for answer in given)
+    assert f"{held} of {len(given)} intervals" in text
+    assert text.count("*") == len(given) - held + 1  # and the one that is explained
+    assert held >= 0.85 * len(given)  # a fixed key; 95 % in the long run
+    for answer in given:
+        assert f"{answer.truth:.3f}" in text
+        assert f"{answer.estimate:.3f} ({answer.low:.3f} to {answer.high:.3f})" in text
+    budgets = dict.fromkeys(answer.epsilon for answer in answers)
+    for asked, exact in zip(demo.BUDGETS, budgets, strict=True):
+        assert asked - 1e-9 < exact <= asked
+    widths = [
+        [a.high - a.low for a in given if a.epsilon == e and a.question == "share: good"] for e in budgets
+    ]
+    assert widths == sorted(widths, reverse=True)
 
 
-@pytest.mark.statistical
-def test_it_repeats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "DATA_SETS", ("breast_cancer",))
-    monkeypatch.setattr(demo, "_SPEED_VALUES", 1000)
-    monkeypatch.setattr(demo, "EPILOGUES", ())
-    console = Console(file=io.StringIO())
-    methods = small(("BRR, 16 points", "MOUE, alpha 1"), 1)
-    first, second = (demo.run(tmp_path / "demo.png", console, methods=methods, repeats=1) for _ in range(2))
-    for one, other in zip(first, second, strict=True):
-        assert replace(one, speed=0.0) == replace(other, speed=0.0)
+def test_the_people() -> None:
+    table = demo.people()
+    assert table.num_rows == 20_190
+    assert set(table["health"].to_pylist()) == set(demo.HEALTH)
+    assert set(table["insurance"].to_pylist()) == set(demo.INSURANCE)
+    assert np.max(table["visits"].to_numpy()) == 77.0
 
 
-@pytest.mark.parametrize("method", demo.METHODS, ids=lambda method: method.name)
-def test_methods(method: demo.Method) -> None:
-    train = demo.records("wine").train
-    warned = pytest.warns(bitldp.PrivacyClaimWarning) if "paper" in method.name else nullcontext()
-    with warned:
-        mechanism = method.build(train.shape[1], method.budgets[-1])
-    reports = mechanism.randomize(method.encode(train), rng=1)
-    values = method.decode(mechanism, reports)
-    assert values.shape == train.shape
-    assert np.abs(values).max() <= 1.0
-    # Without noise, the values are those of the codec: within half a grid step, or a step of the fixed point.
-    step = {"GRR, 5 points": 0.25, "BRR, 16 points": 1 / 15}.get(method.name, 1 / 128)
-    if method.name in ("FRR", "GRR, 5 points", "BRR, 16 points"):
-        sure = method.build(train.shape[1], 1e5)
-        exact = method.decode(sure, sure.randomize(method.encode(train), rng=1))
-        assert np.abs(exact - train).max() <= step + 1e-6
-
-
-def test_budgets_are_kept() -> None:
-    seeds = np.random.SeedSequence(1).spawn(1)
-    for method in small(("FRR", "GRR, 5 points", "BRR, 16 points", "MOUE, alpha 1"), 1):
-        outcome = demo._try("wine", method, 30.0, seeds)
-        assert 29.9 < outcome.exact <= 30.0
+def test_a_miss_is_marked() -> None:
+    answer = demo.DemoAnswer("share: good", 1.0, 0.5, 0.3, 0.2, 0.4)
+    assert not answer.holds
+    assert demo._cell(answer).endswith("*")
+    assert "*" not in demo._cell(replace(answer, truth=0.3))
+    assert demo._cell(replace(answer, estimate=math.nan)) == "too few records"
 
 
 def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     called = []
     monkeypatch.setattr(demo, "run", lambda out, console: called.append(out))
+    monkeypatch.setattr(learning, "run", lambda out, console: called.append(("learning", out)))
     assert CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "x.png")]).exit_code == 0
     assert CliRunner().invoke(app, ["demo"]).exit_code == 0
-    assert called == [tmp_path / "x.png", Path("demo-output") / "demo.png"]
+    assert CliRunner().invoke(app, ["demo", "--learning"]).exit_code == 0
+    usual = Path("demo-output") / "demo.png"
+    assert called == [tmp_path / "x.png", usual, ("learning", usual)]
 
 
-def test_records_are_scaled_by_the_published_ranges() -> None:
-    """The table of a data set's description holds every record, and some records lie at its ends."""
-    for name, features, classes in (("digits", 64, 10), ("breast_cancer", 30, 2), ("wine", 13, 3)):
-        data = demo.records(name)
-        assert (data.train.shape[1], data.classes) == (features, classes)
-        whole = np.vstack([data.train, data.test])
-        assert whole.min() == -1.0
-        assert whole.max() == 1.0
-
-
-@pytest.mark.slow
-def test_it_needs_no_flower_and_no_papers() -> None:
-    program = "import sys, bitldp.cli.demo as demo; demo.records('wine'); print(*sys.modules)"
-    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert not {"flwr", "jax", "bitldp_papers"} & set(shown.split())
+def test_the_next_commands_exist() -> None:
+    shown = " ".join(line for _, line in demo._NEXT)
+    names = set(re.findall(r"bitldp (\w+)", shown))
+    for name in sorted(names):
+        assert CliRunner().invoke(app, [name, "--help"]).exit_code == 0

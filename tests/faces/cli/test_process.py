@@ -186,7 +186,7 @@ def test_missing_extras() -> None:
         assert done.returncode == 1
         needs = ", ".join(name for name in ("typer", "rich", "pyarrow") if name in names)
         assert done.stderr == f'error: the command line needs {needs}: pip install "bitldp[cli]"\n'
-    for names in (("sklearn",), ("matplotlib",)) if importlib.util.find_spec("flwr") else ():
+    for names in (("statsmodels",), ("matplotlib",)) if importlib.util.find_spec("flwr") else ():
         done = run("demo", code=WITHOUT.format(names=names, then=main))
         assert done.returncode == 1
         assert done.stderr == f'error: the demo needs {names[0]}: pip install "bitldp[demo]"\n'
