@@ -1,4 +1,4 @@
-"""Throughput against plain NumPy in one process, and the machine's limits; README.md explains the columns.
+"""Throughput against plain NumPy in one process, and the machine's limits; docs/guides/speed.md has a table.
 
     python benches/throughput.py [--every-isa] [--peers] [--record] [--rounds 7] [--only WORD]
 

@@ -148,7 +148,6 @@ OF_NUMBERS = ("Duchi", "Piecewise", "PiecewiseSub", "Hybrid", "ThreeOutputs", "M
 
 #: What stands between which marks of which document.
 FILLED: dict[str, dict[str, Callable[[], str]]] = {
-    "README.md": {"headlines": headlines},
     "docs/guides/speed.md": {"arm": arm},
     "docs/guides/liars.md": {"shares": shares_of_liars, "means": means_of_liars},
     "docs/numeric.md": {"errors": errors_of_numbers},

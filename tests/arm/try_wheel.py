@@ -1,4 +1,4 @@
-"""Run in an emulated AArch64 Python: the README's ten lines, and the streams that x86-64 gives.
+"""Run in an emulated AArch64 Python: the README's six lines, and the streams that x86-64 gives.
 
 ``make wheel-arm`` calls it. It imports what is installed, never the sources beside it.
 """
@@ -21,7 +21,7 @@ GOLDEN = ROOT / "tests" / "families" / "mechanism"
 
 
 def lines() -> str:
-    """Run the README's ten lines, which print what they say there, and return that."""
+    """Run the README's six lines, which print what they say there, and return that."""
     code, said = ten_lines()
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):

@@ -57,18 +57,6 @@ def test_there_is_an_example_for_every_engine() -> None:
     assert {path.stem.removeprefix("on_") for path in EXAMPLES.glob("on_*.py")} == set(ENGINES)
 
 
-def test_the_readme_has_the_same_commands() -> None:
-    """But for the first, which puts the files into a folder of their own."""
-    text = (EXAMPLES.parents[1] / "README.md").read_text(encoding="utf-8")
-    section = text[text.index("## Tables") :]
-    (own,) = re.findall(r"```sh\n(.*?)```", section[: section.index("\n## ", 5)], re.DOTALL)
-    (page,) = re.findall(r"```sh\n(.*?)```", (EXAMPLES / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    first, *rest = own.splitlines()
-    assert first.endswith(page.splitlines()[0])
-    assert rest == page.splitlines()[1:]
-    assert sorted(path.name for path in EXAMPLES.glob("p*")) == ["people.py", "plan.toml"]
-
-
 def test_the_commands_of_its_page(tmp_path: Path) -> None:
     if not installed("typer"):
         pytest.skip('needs pip install "bitldp[cli]"')

@@ -12,18 +12,28 @@ import bitldp
 import numpy as np
 import pytest
 from support.arrows import between_rooms, python_arrows
-from support.documents import blocks, check_command, check_python, commands
+from support.documents import blocks, check_python
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+CLAIMS = (ROOT / "docs" / "guides" / "claims.md").read_text(encoding="utf-8")
+MAP = (ROOT / "docs" / "internals" / "house.md").read_text(encoding="utf-8")
+SPEED = (ROOT / "docs" / "guides" / "speed.md").read_text(encoding="utf-8")
+MOST_LINES = 120
 
-FLOWER = pytest.mark.skipif(find_spec("flwr") is None, reason="a block uses Flower, which needs Python 3.11")
 
-
-@pytest.mark.slow
-@FLOWER
 def test_python_blocks_run_and_print_what_they_say() -> None:
     assert blocks(README, "python"), "the README shows Python"
     check_python(README, "README.md")
+
+
+def test_a_stranger_reads_it_in_two_minutes() -> None:
+    """Few lines; what to install stands at the top, and the first code is six lines."""
+    lines = README.splitlines()
+    assert len(lines) <= MOST_LINES
+    assert lines.index("pip install bitldp") < 10
+    (code, *_) = blocks(README, "python")
+    assert len([line for line in code.splitlines() if line and not line.startswith("# ->")]) == 6
 
 
 def test_the_mechanism_that_contributing_adds_is_a_mechanism(
@@ -54,35 +64,31 @@ def test_the_mechanism_that_contributing_adds_is_a_mechanism(
         type(mechanism)(epsilon=1.0, bits=9)
 
 
-@pytest.mark.slow
-@FLOWER
-def test_console_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every ``bitldp`` command of the README exits with 0, in the order shown."""
-    pytest.importorskip("typer", reason='needs pip install "bitldp[cli]"')
-    ours = [command for command in commands(README) if command.startswith("bitldp ")]
-    assert ours, "the README shows the command line"
-    monkeypatch.chdir(tmp_path)
-    rows = [f"{150 + i % 50},{50 + i % 40},{'yes' if i % 3 else 'no'}" for i in range(999)]
-    people = "\n".join(["height,weight,smoker", *rows])
-    (tmp_path / "people.csv").write_text(people, encoding="utf-8")
-    for command in ours:
-        check_command(command)
+def between(name: str, text: str) -> str:
+    """Return what stands between the marks of a name."""
+    found = re.search(f"<!-- {name}:begin -->\n(.*?)<!-- {name}:end -->", text, flags=re.DOTALL)
+    assert found is not None
+    return found[1].strip()
 
 
 def test_the_claims_are_those_that_are_computed() -> None:
-    """The table of claimed and exact epsilons is what ``bitldp explain --claims`` computes."""
+    """The tables of claimed and exact epsilons are what ``bitldp explain --claims`` computes."""
     pytest.importorskip("rich", reason='needs pip install "bitldp[cli]"')
     from bitldp import report
 
-    table = re.search("<!-- claims:begin -->\n(.*?)<!-- claims:end -->", README, flags=re.DOTALL)
-    assert table is not None
-    assert table[1].strip() == report.claims_markdown().strip()
+    computed = report.claims_markdown().strip()
+    assert between("claims", CLAIMS) == computed
+    shown = between("claims", README).splitlines()
+    assert len(shown) == 7  # a head, and five rows
+    assert set(shown) <= set(computed.splitlines())
+    assert any(row.endswith("| NO |") for row in shown)
+    assert any(row.endswith("| yes |") for row in shown)
 
 
 @pytest.mark.slow
 def test_the_map_is_that_of_the_package() -> None:
-    """The README and the package draw the same house, in ten lines, and leave no room out."""
-    drawn = blocks(README, "text")[0].splitlines()
+    """The page and the package draw the same house, in ten lines, and leave no room out."""
+    drawn = blocks(MAP, "text")[0].splitlines()
     assert len(drawn) == 10
     assert "\n".join(f"    {line}" for line in drawn) in str(bitldp.__doc__)
     rooms = set(between_rooms(python_arrows(Path(bitldp.__file__).parent))) - {"bitldp", "__main__"}
@@ -90,6 +96,4 @@ def test_the_map_is_that_of_the_package() -> None:
 
 
 def test_the_speed_table_is_there() -> None:
-    table = re.search("<!-- speed:begin -->\n(.*?)<!-- speed:end -->", README, flags=re.DOTALL)
-    assert table is not None
-    assert table[1].count("|") > 40
+    assert between("speed", SPEED).count("|") > 40

@@ -1,8 +1,8 @@
 """Try the wheels of ``dist/`` in every Python of this machine, as someone who has nothing but that folder.
 
 ``make wheel`` calls it. In an environment of its own, each Python installs bitldp by ``--find-links``, runs
-the README's ten lines, is told by the command line which extra is missing, installs it by that very line, and
-perturbs a table; with the extra ``design`` it runs every Python block of the README but Flower's. All that
+the README's six lines, is told by the command line which extra is missing, installs it by that very line, and
+perturbs a table; with the extra ``design`` it runs them once more. All that
 needs no bitldp-papers, whose commands name the line that brings it. Its wheel then adds them.
 """
 
@@ -94,10 +94,10 @@ def tried(python: Path, folder: Path) -> str:
 
 
 def readme() -> tuple[str, list[str]]:
-    """Return the README's Python without the block on Flower, and the lines that it says it prints."""
+    """Return the README's Python, and the lines that it says it prints."""
     text = README.read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
-    source = "\n".join(block for block in blocks if "flwr" not in block)
+    source = "\n".join(blocks)
     return source, re.findall(r"# -> (.*)", source)
 
 

@@ -193,7 +193,7 @@ def _cells(claim: Claim) -> tuple[str, ...]:
 
 
 def claims_markdown(rows: Sequence[Claim] | None = None) -> str:
-    """Return `claims` as a Markdown table, for the README."""
+    """Return `claims` as a Markdown table, for the documentation."""
     lines = [_HEADER, tuple("---" if i < 2 else "---:" for i in range(len(_HEADER)))]
     lines += [_cells(row) for row in (claims() if rows is None else rows)]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
