@@ -21,8 +21,10 @@ from bitldp.categorical import SUE as SUE
 from bitldp.categorical import BlockDesign as BlockDesign
 from bitldp.categorical import HadamardResponse as HadamardResponse
 from bitldp.categorical import LabelRR as LabelRR
+from bitldp.categorical import MatrixResponse as MatrixResponse
 from bitldp.categorical import SubsetSelection as SubsetSelection
 from bitldp.categorical import WarnerRR as WarnerRR
+from bitldp.categorical import from_matrix as from_matrix
 from bitldp.categorical.blocks import SteppedReports as SteppedReports
 from bitldp.channels import Bits as Bits
 from bitldp.channels import Cap as Cap

@@ -17,6 +17,7 @@ from bitldp.base.documents import facts_table, jsonable
 from bitldp.base.errors import require
 from bitldp.base.keys import RandomSource
 from bitldp.mechanism.base import Mechanism
+from bitldp.mechanism.frequencies import Labelled
 from bitldp.mechanism.law import Experiment, Pair, codes_of, far_ends, of_rows
 from bitldp.privacy import Guarantee
 from bitldp.release.base import Release
@@ -227,6 +228,8 @@ def audit(
         raise TypeError("pair: must be a tuple of two inputs")
     if event is not None and not callable(event):
         raise TypeError(f"event: must be callable, not {type(event).__name__}")
+    if pair is not None and isinstance(mechanism, Labelled) and mechanism.labels is not None:
+        pair = (mechanism._codes_of("pair", pair[0]), mechanism._codes_of("pair", pair[1]))
     known = _experiment(mechanism, pair)
     run = AuditRun(mechanism, guarantee, n, confidence, rng)
     laws: list[Experiment] = []

@@ -31,6 +31,7 @@ from bitldp.audit.events import (
     logs,
 )
 from bitldp.base.keys import RandomSource, keys
+from bitldp.mechanism.frequencies import Labelled
 from bitldp.mechanism.law import Experiment, arguments
 from bitldp.privacy import Guarantee
 
@@ -68,7 +69,10 @@ class ReportSource:
         self._rng = rng
 
     def _call(self, record: Any, rows: int, rng: RandomSource) -> Any:
-        return self._mechanism.randomize(*arguments(record, rows), rng=rng, **self._options)
+        given = arguments(record, rows)
+        if isinstance(self._mechanism, Labelled):  # laws speak of codes, clients of labels
+            given = tuple(self._mechanism._by_label(each) for each in given)
+        return self._mechanism.randomize(*given, rng=rng, **self._options)
 
     def blocks(self, record: Any, count: int) -> Iterator[Any]:
         """Yield `count` reports of a record, a block at a time.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bitldp.categorical.blocks import BlockDesign
+from bitldp.categorical.given import MatrixResponse, from_matrix
 from bitldp.categorical.hadamard import HadamardResponse
 from bitldp.categorical.hashing import OLH
 from bitldp.categorical.loloha import LOLOHA
@@ -21,6 +22,8 @@ __all__ = [
     "BlockDesign",
     "HadamardResponse",
     "LabelRR",
+    "MatrixResponse",
     "SubsetSelection",
     "WarnerRR",
+    "from_matrix",
 ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +13,8 @@ from bitldp.estimate.accumulators import Accumulated, Count, CountAccumulator
 from bitldp.estimate.estimates import Estimate, project_simplex
 from bitldp.estimate.intervals import Counted, LetterLaw
 from bitldp.estimate.means import mean_of
+from bitldp.letters import solve
+from bitldp.letters.spread import Mixed
 
 
 class FrequencyAccumulator(CountAccumulator):
@@ -92,3 +96,69 @@ def averaged(counts: NDArray[np.int64], n: int, letters: NDArray[np.float64], la
     variance = spread * (n / (n - 1)) if n > 1 else np.full_like(value, np.nan)
     made = mean_of(value, variance, n, replace(law, mixed=law.mixed.by_entry(value.shape)))
     return replace(made, limits=limits) if len(letters) == 2 else made
+
+
+Refusal = Callable[[str], ValueError]
+
+
+class Inverse:
+    """The unbiased letters of a table, made when they are asked for.
+
+    Parameters
+    ----------
+    law : callable
+        Returns P(report | input), shape (N, reports), or None where all inputs have the same law. The
+        letters of a table that is not square are those of least variance over uniform inputs.
+    points : ndarray of float64, shape (N,) or (N, d)
+        The candidates.
+    refuse : callable
+        Makes the error that says why there are no letters.
+    """
+
+    def __init__(
+        self, law: Callable[[], NDArray[np.float64] | None], points: NDArray[np.float64], refuse: Refusal
+    ) -> None:
+        self._law, self._points, self._refuse = law, points, refuse
+
+    @cached_property
+    def indicators(self) -> NDArray[np.float64]:
+        """Unbiased indicators of all candidates by report (row); raises where the law has dependent rows."""
+        law = self._law()
+        result = None
+        if law is not None:
+            result = solve.inverse(law) if law.shape[0] == law.shape[1] else solve.indicators(law)
+        if result is None:
+            raise self._refuse("the rows of the law are not independent, or too nearly dependent")
+        return result
+
+    @cached_property
+    def letters(self) -> NDArray[np.float64]:
+        """Decoded value of each report, whose mean is the candidate; read-only. Raises where none exists."""
+        law = self._law()
+        result = None if law is None else solve.letters(law, self._points)
+        if result is None:
+            raise self._refuse("no letters of its reports have the candidates as their means")
+        result.flags.writeable = False
+        return result
+
+    def letter_variance(self) -> NDArray[np.float64]:
+        """Return the variance of a report's letter for each candidate."""
+        letters, law = self.letters, self._law()
+        return np.sum(law * np.square(letters - self._points[:, None]), axis=1)
+
+    def variance(self) -> NDArray[np.float64]:
+        """Return the variance of one report's indicators (columns) for each candidate (row)."""
+        indicators, law = self.indicators, self._law()
+        return law @ np.square(indicators) - np.eye(len(law))
+
+    @cached_property
+    def law(self) -> LetterLaw:
+        """Law of each candidate's indicator, for intervals: for the candidate, and for all others."""
+        spread = self.variance() + 0.25  # second moments about 1/2
+        own = spread.diagonal().copy()
+        np.fill_diagonal(spread, np.inf)
+        least = np.stack([spread.min(axis=0), own])
+        np.fill_diagonal(spread, -np.inf)
+        most = np.stack([spread.max(axis=0), own])
+        reach = float(np.ptp(self.indicators, axis=0).max())
+        return LetterLaw(Mixed(np.array([0.0, 1.0]), least, most), reach, jump=reach / 2.0)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 TOLERANCE = 1e-9
 """How far the mean of letters may be from its target, in units of the largest target."""
 
+_MOST_CONDITION = 1e12  # above which rows count as dependent
 _STEPS = 3  # of iterative refinement; each gains about ten digits where the system is not hopeless
 
 
@@ -84,6 +85,34 @@ def inverse(law: NDArray[np.float64]) -> NDArray[np.float64] | None:
         result += result @ (unit - law @ result)
         missing = np.abs(law @ result - unit).max()
     return result if missing <= TOLERANCE else None
+
+
+def indicators(law: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Solve ``law @ L = I`` for letters L of least variance over uniform inputs; None where none exist.
+
+    Parameters
+    ----------
+    law : ndarray of float64, shape (N, reports)
+        P(report | input).
+
+    Returns
+    -------
+    ndarray of float64, shape (reports, N), or None
+        As of `inverse`. A report that no input gives decodes to 0.
+
+    Notes
+    -----
+    With D the mean chance of each report, L is D^-1 P^T (P D^-1 P^T)^-1.
+    """
+    seen = law.mean(axis=0)
+    kept = seen > 0.0
+    weighed = law[:, kept] / seen[kept]
+    gram = weighed @ law[:, kept].T
+    if np.linalg.cond(gram) > _MOST_CONDITION:
+        return None
+    result = np.zeros((law.shape[1], law.shape[0]))
+    result[kept] = np.linalg.solve(gram, weighed).T
+    return result
 
 
 def _inverted(law: NDArray[np.float64]) -> NDArray[np.float64]:

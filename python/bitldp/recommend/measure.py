@@ -23,6 +23,7 @@ from bitldp.categorical.responses import GRR
 from bitldp.categorical.subset import SubsetSelection
 from bitldp.categorical.unary import UnaryEncoding
 from bitldp.letters.directions import least_spread
+from bitldp.letters.solve import indicators
 from bitldp.mechanism.numeric import Numeric
 from bitldp.ordered.hierarchy import Hierarchy
 from bitldp.ordered.ranges import NodeLaw, sets_law, typical_ends
@@ -181,22 +182,14 @@ def table_spread(law: NDArray[np.float64], starts: NDArray[Any], stops: NDArray[
 def least_letters(law: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the unbiased indicators of every category that have the least variance, by report.
 
-    With D the mean chance of each report, (P^T D^-1 P)^-1 P^T D^-1: the best decode where all inputs are as
-    frequent.
-
     Raises
     ------
     ValueError
-        Where there is none.
+        Where there are none.
     """
-    seen = law.mean(axis=0)
-    kept = seen > 0.0
-    weighed = law[:, kept] / seen[kept]
-    gram = weighed @ law[:, kept].T
-    if np.linalg.cond(gram) > 1e12:
+    letters = indicators(law)
+    if letters is None:
         raise ValueError("has no unbiased decode: its rows depend on each other")
-    letters = np.zeros((law.shape[1], law.shape[0]))
-    letters[kept] = np.linalg.solve(gram, weighed).T
     return letters
 
 

@@ -1,0 +1,289 @@
+"""A mechanism from a table of probabilities that somebody brings: `from_matrix`."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitldp._core import Matrix
+from bitldp.base import checks
+from bitldp.base.arrays import readonly
+from bitldp.estimate.accumulators import CountAccumulator
+from bitldp.estimate.estimates import LIARS, Estimate
+from bitldp.estimate.intervals import LetterLaw
+from bitldp.estimate.inverse import FrequencyAccumulator, Inverse, averaged
+from bitldp.estimate.means import countable
+from bitldp.estimate.statistics import counts_of
+from bitldp.letters.reach import Reach
+from bitldp.letters.spread import Mixed
+from bitldp.mechanism.base import Part
+from bitldp.mechanism.frequencies import Frequencies, Labelled, labelled
+from bitldp.mechanism.law import Experiment, Pair, Symbols, codes_of, of_rows
+from bitldp.mechanism.parameters import Option, optional
+from bitldp.mechanism.parameters import categories as category_check
+from bitldp.privacy import Guarantee
+from bitldp.release.base import Call, Direct, Release
+from bitldp.release.table import table
+
+__all__ = ["MatrixResponse", "from_matrix"]
+
+_categories = category_check()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MatrixResponse(Labelled, Frequencies):
+    """Release of a category by a table of probabilities of your own; see `from_matrix`.
+
+    Parameters
+    ----------
+    matrix : array_like of float, shape (k, m)
+        P(report | category), a row for each category: 2 to 65,536 rows and columns, none negative, each row
+        with the sum 1 within 1e-9.
+    categories : int, sequence or Categories, optional
+        Labels of the k categories, public and in the order of the rows. None: integers from 0.
+    values : array_like of float, shape (k,), optional
+        Number that each category stands for, so that means can be estimated. None: it stands for none.
+    claimed : float, optional
+        Epsilon that the table's source claims. None: the exact one.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter out of its range; the message names it.
+
+    Notes
+    -----
+    Neighbouring records hold any two categories. The exact epsilon is that of the integers that are sampled
+    (multiples of 2**-64; a row's largest entry makes up for the rounding), rounded up. It is infinite where a
+    report is possible for one category and impossible for another. Estimates are unbiased, by the letters of
+    least variance over uniform categories. Of a large table the sampler reads the row that the category
+    chooses, which takes a time that depends on it; ``channel.constant_time`` says whether that is so.
+    """
+
+    matrix: Annotated[Any, Option(hidden=True)]
+    _: KW_ONLY
+    categories: Any = None
+    values: Any = None
+    claimed: Annotated[float | None, optional(checks.budget)] = None
+
+    _sized_by: ClassVar[str | None] = None
+    _release: Release = field(init=False, repr=False, compare=False)
+    _rows: int = field(init=False, repr=False, compare=False)
+
+    def _build(self) -> None:
+        matrix = np.array(checks.plain("matrix", self.matrix), np.float64)
+        if matrix.ndim != 2 or min(matrix.shape) < 2:
+            raise ValueError(f"matrix: two axes of 2 or more are needed, got shape {matrix.shape}")
+        try:
+            channel = Matrix(matrix)
+        except ValueError as error:
+            raise ValueError(f"matrix: {error}") from None
+        rows = len(matrix)
+        given = _categories("categories", rows if self.categories is None else self.categories)
+        if self._name(given) != rows:
+            raise ValueError(f"categories: {self._size} do not fit the {rows} rows of the matrix")
+        values = None if self.values is None else _numbers(self.values, rows)
+        exact = channel.epsilon
+        claim = exact if self.claimed is None else self.claimed
+        self._set(
+            matrix=readonly(matrix),
+            categories=given,
+            values=values,
+            _rows=rows,
+            _release=table(channel),
+            _guarantee=Guarantee.judge(claim, (exact, exact, exact)),
+        )
+
+    @property
+    def channel(self) -> Matrix:
+        """The channel: its `weights()` are the law."""
+        return self._release.channel
+
+    @property
+    def columns(self) -> int:
+        """Categories of a record: one."""
+        return 1
+
+    @property
+    def _cells(self) -> int:
+        return self._rows
+
+    @property
+    def _report_parts(self) -> tuple[Part, ...]:
+        """(columns, bits) of a report."""
+        return ((1, self._release.bits),)
+
+    def _symbols(self) -> tuple[Symbols, ...]:
+        return (Symbols(self._release.laws, 1),) if self._release.laws else ()
+
+    def extremes(self, pair: Pair | None = None) -> Experiment | None:
+        """Return categories to compare and the law of their reports; see `Mechanism.extremes`."""
+        chosen = codes_of(pair, self._rows, None)
+        return (
+            None if chosen is None else of_rows(self._release.row, self._rows, self.channel.outputs, chosen)
+        )
+
+    def _shortcut(self) -> Direct | None:
+        return self._release.direct(1) if self.labels is None else None
+
+    def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
+        return self._release.randomize(x, call)
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """Return the law that is sampled: P[x, y] = P(report y | category x), shape (k, m)."""
+        return self._release.probabilities()
+
+    def decode(self, reports: ArrayLike) -> NDArray[Any]:
+        """Return reports as they are, checked; as labels, where the table has a column for each category."""
+        codes = checks.codes("reports", reports, self.channel.outputs)
+        return self._by_label(codes) if self.channel.outputs == self._rows else codes
+
+    @cached_property
+    def _inverse(self) -> Inverse:
+        points = np.arange(self._rows, dtype=np.float64) if self.values is None else self.values
+        law = None if self._release.epsilon == 0.0 else self.probabilities()
+        return Inverse(lambda: law, points, self._refuse)
+
+    def _refuse(self, reason: str) -> ValueError:
+        return ValueError(f"matrix: no unbiased decode exists; {reason}")
+
+    def _count(
+        self, reports: Any, records: int | None = None, threads: int | None = None
+    ) -> tuple[int, NDArray[np.int64]]:
+        """Return how many records reported, and how often each report came; `records` if packed."""
+        form = "codes" if records is None else "packed"
+        array = countable("reports", reports) if records is None else reports
+        records = array.size if records is None else records
+        return records, counts_of(array, 1, self.channel.outputs, form, records, threads)[0]
+
+    def accumulator(self) -> CountAccumulator:
+        """Return an empty accumulator of the counts; see `Mechanism.accumulator`."""
+        shape, inverse = (self.channel.outputs,), self._inverse
+        return _TableCounts(self, shape, self._count, inverse.indicators, inverse.law)
+
+    def _indicators(self, reports: Any) -> NDArray[np.float64]:
+        return self._inverse.indicators[checks.codes("reports", reports, self.channel.outputs)]
+
+    def variance(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance of one report's unbiased indicator of every category; see `GRR.variance`."""
+        return self._inverse.variance()[checks.codes("x", x, self._rows)]
+
+    def mean_variance(self) -> float:
+        """Return the mean `variance` over indicators and uniform inputs; see `Mechanism.mean_variance`."""
+        return float(self._inverse.variance().mean())
+
+    def worst_variance(self) -> float:
+        """Return the largest `variance` of any indicator, for any input; see `Mechanism.worst_variance`."""
+        return float(self._inverse.variance().max())
+
+    def _reach(self, total: bool = False) -> tuple[Reach]:
+        return (Reach(self._inverse.indicators, total=1),)
+
+    @property
+    def letters(self) -> NDArray[np.float64]:
+        """Decoded value of each report, shape (m,), whose mean is the value of the category; read-only.
+
+        Raises
+        ------
+        ValueError
+            Without `values`, or where no unbiased decode exists.
+        """
+        if self.values is None:
+            raise ValueError("values: were not given; they say what number each category stands for")
+        return self._inverse.letters
+
+    def letter_variance(self) -> NDArray[np.float64]:
+        """Return the variance of a report's letter for each category, shape (k,), in squared units."""
+        _ = self.letters
+        return self._inverse.letter_variance()
+
+    def estimate_mean(self, reports: ArrayLike) -> Estimate:
+        """Estimate the mean of the numbers that the records' categories stand for, without bias.
+
+        Parameters
+        ----------
+        reports : array_like of int
+            Codes of n >= 1 reports.
+
+        Returns
+        -------
+        Estimate
+            Shape (1,).
+
+        Raises
+        ------
+        ValueError
+            Without `values`, where no unbiased decode exists, or for no reports.
+        """
+        letters, values = self.letters, self.values
+        n, counts = self._count(reports)
+        middle = (values.min() + values.max()) / 2.0
+        second = self.letter_variance() + np.square(values - middle)
+        law = LetterLaw(Mixed.of_points(values, second), float(np.ptp(letters)))
+        reach = Reach(letters[:, None], ends=(float(values.min()), float(values.max())))
+        return replace(averaged(counts[None], n, letters, law), influence=reach.moved(LIARS))
+
+
+def _numbers(given: Any, rows: int) -> NDArray[np.float64]:
+    """Return a finite number for each row, read-only."""
+    values = np.array(checks.plain("values", given), np.float64)
+    if values.shape != (rows,) or not np.isfinite(values).all():
+        raise ValueError(f"values: {rows} finite numbers are needed, one for each row of the matrix")
+    return readonly(values)
+
+
+class _TableCounts(FrequencyAccumulator):
+    """Counts of a table's reports whose estimate carries the labels of the categories."""
+
+    def estimate(self, *, project: bool = False) -> Estimate:
+        """Estimate the frequencies; `labels` are those of the mechanism."""
+        return labelled(self.mechanism, super().estimate(project=project))
+
+
+def from_matrix(
+    matrix: ArrayLike, labels: Any = None, values: ArrayLike | None = None, *, claimed: float | None = None
+) -> MatrixResponse:
+    """Return a mechanism that releases a category by your own table of probabilities.
+
+    Parameters
+    ----------
+    matrix : array_like of float, shape (k, m)
+        P(report | category), a row for each category, each row with the sum 1.
+    labels : sequence or Categories, optional
+        Public labels of the k categories. None: integers from 0.
+    values : array_like of float, shape (k,), optional
+        Number that each category stands for; `estimate_mean` then estimates their mean.
+    claimed : float, optional
+        Epsilon that the table's source claims, to be compared with the exact one.
+
+    Returns
+    -------
+    MatrixResponse
+        It randomizes, estimates, and can be audited, composed, compared and put into a plan as every
+        mechanism here.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a table with a row that does not sum to 1, or labels and values that do not fit it.
+
+    Notes
+    -----
+    The exact epsilon holds for any two categories, from the integers that are sampled.
+
+    Examples
+    --------
+    >>> import numpy as np, bitldp
+    >>> mechanism = bitldp.from_matrix([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]], labels=["no", "yes"])
+    >>> print(f"{mechanism.guarantee.record:.4f}")
+    1.9460
+    >>> reports = mechanism.randomize(["yes"] * 8_000 + ["no"] * 2_000, rng=1)
+    >>> shares = mechanism.estimate_frequencies(reports)
+    >>> bool(abs(shares.value[1] - 0.8) < 5 * shares.stderr[1])
+    True
+    """
+    return MatrixResponse(matrix, categories=labels, values=values, claimed=claimed)
