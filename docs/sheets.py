@@ -33,7 +33,10 @@ LAW = 1.0  # epsilon of the laws that are drawn
 SLOW = {"Skellam", "VectorMVU", "SignSGD", "InterpolatedMVU", "MetricMVU", "BallGaussian"}
 
 #: What there is no command for.
-BESIDE = {"TwoStage": "scores", "HDG": "categories", "ItemSet": "categories", "KeyValue": "categories"}
+BESIDE = {
+    **dict.fromkeys(("HDG", "ItemSet", "KeyValue", "MatrixResponse"), "categories"),
+    "TwoStage": "scores",
+}
 
 _MOST = 60  # points of a law that are drawn
 _VARIANCE = {

@@ -42,6 +42,8 @@ def _codes(count: int, *shape: int) -> Callable[[np.random.Generator, int], tupl
 _POINTS = (np.arange(60).reshape(30, 2) * 37 % 101) / 101.0  # scattered, without a random stream
 _BITS = ("codes", "bits", "values", "packed")
 _CODES = ("codes", "packed")
+#: A table with more reports than categories.
+GIVEN = (1.0 + 4.0 * np.eye(5, 7) + 2.0 * np.eye(5, 7, 2)) / np.array([[13.0]] * 5)
 
 CASES = [
     Case("FRR", lambda: bitldp.FRR(5, epsilon=4.0), _floats(5), _BITS),
@@ -69,6 +71,7 @@ CASES = [
     ),
     Case("GRR", lambda: bitldp.GRR(11, epsilon=2.0), _codes(11), ("codes", "packed")),
     Case("GRR-3", lambda: bitldp.GRR(300, epsilon=6.0, features=3), _codes(300, 3), ("codes", "packed")),
+    Case("MatrixResponse", lambda: bitldp.from_matrix(GIVEN), _codes(5), ("codes", "packed")),
     Case("LabelRR", lambda: bitldp.LabelRR(5, epsilon=1.0), _codes(5), ("codes", "packed")),
     Case("WarnerRR", lambda: bitldp.WarnerRR(epsilon=0.7), _codes(2), ("codes", "packed")),
     # its design is shipped

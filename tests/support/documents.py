@@ -40,7 +40,7 @@ def _run(source: str, name: str, namespace: dict[str, object]) -> None:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), warnings.catch_warnings():
         warnings.simplefilter("default")  # as in an interpreter, not as in this suite
-        exec(compile(source, name, "exec"), namespace)  # the document is ours
+        exec(compile(source, name, "exec", dont_inherit=True), namespace)  # the document is ours
     assert printed.getvalue().splitlines() == re.findall(r"# -> (.*)", source)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
@@ -45,7 +46,7 @@ class MatrixResponse(Labelled, Frequencies):
         with the sum 1 within 1e-9.
     categories : int, sequence or Categories, optional
         Labels of the k categories, public and in the order of the rows. None: integers from 0.
-    values : array_like of float, shape (k,), optional
+    numbers : array_like of float, shape (k,), optional
         Number that each category stands for, so that means can be estimated. None: it stands for none.
     claimed : float, optional
         Epsilon that the table's source claims. None: the exact one.
@@ -67,15 +68,16 @@ class MatrixResponse(Labelled, Frequencies):
     matrix: Annotated[Any, Option(hidden=True)]
     _: KW_ONLY
     categories: Any = None
-    values: Any = None
+    numbers: Any = None
     claimed: Annotated[float | None, optional(checks.budget)] = None
 
     _sized_by: ClassVar[str | None] = None
+    _usual_size: ClassVar[int] = 4
     _release: Release = field(init=False, repr=False, compare=False)
     _rows: int = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
-        matrix = np.array(checks.plain("matrix", self.matrix), np.float64)
+        matrix = _floats("matrix", self.matrix)
         if matrix.ndim != 2 or min(matrix.shape) < 2:
             raise ValueError(f"matrix: two axes of 2 or more are needed, got shape {matrix.shape}")
         try:
@@ -86,17 +88,24 @@ class MatrixResponse(Labelled, Frequencies):
         given = _categories("categories", rows if self.categories is None else self.categories)
         if self._name(given) != rows:
             raise ValueError(f"categories: {self._size} do not fit the {rows} rows of the matrix")
-        values = None if self.values is None else _numbers(self.values, rows)
+        values = None if self.numbers is None else _finite(self.numbers, rows)
         exact = channel.epsilon
         claim = exact if self.claimed is None else self.claimed
         self._set(
             matrix=readonly(matrix),
             categories=given,
-            values=values,
+            numbers=values,
             _rows=rows,
             _release=table(channel),
             _guarantee=Guarantee.judge(claim, (exact, exact, exact)),
         )
+
+    @classmethod
+    def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
+        """Return the table of randomized response as an example; see `Mechanism._usual`."""
+        count = cls._usual_size if size is None else size
+        other = 1.0 / (math.exp(epsilon) + count - 1.0) * (1.0 - 1e-12)
+        return {"matrix": np.full((count, count), other) + np.eye(count) * (1.0 - count * other)}
 
     @property
     def channel(self) -> Matrix:
@@ -144,7 +153,7 @@ class MatrixResponse(Labelled, Frequencies):
 
     @cached_property
     def _inverse(self) -> Inverse:
-        points = np.arange(self._rows, dtype=np.float64) if self.values is None else self.values
+        points = np.arange(self._rows, dtype=np.float64) if self.numbers is None else self.numbers
         law = None if self._release.epsilon == 0.0 else self.probabilities()
         return Inverse(lambda: law, points, self._refuse)
 
@@ -192,7 +201,7 @@ class MatrixResponse(Labelled, Frequencies):
         ValueError
             Without `values`, or where no unbiased decode exists.
         """
-        if self.values is None:
+        if self.numbers is None:
             raise ValueError("values: were not given; they say what number each category stands for")
         return self._inverse.letters
 
@@ -219,7 +228,7 @@ class MatrixResponse(Labelled, Frequencies):
         ValueError
             Without `values`, where no unbiased decode exists, or for no reports.
         """
-        letters, values = self.letters, self.values
+        letters, values = self.letters, self.numbers
         n, counts = self._count(reports)
         middle = (values.min() + values.max()) / 2.0
         second = self.letter_variance() + np.square(values - middle)
@@ -228,9 +237,16 @@ class MatrixResponse(Labelled, Frequencies):
         return replace(averaged(counts[None], n, letters, law), influence=reach.moved(LIARS))
 
 
-def _numbers(given: Any, rows: int) -> NDArray[np.float64]:
+def _floats(name: str, given: Any) -> NDArray[np.float64]:
+    values = checks.plain(name, given)
+    if values.dtype.kind not in "fiu":
+        raise TypeError(f"{name}: must be an array of numbers, not {values.dtype}")
+    return np.array(values, np.float64)
+
+
+def _finite(given: Any, rows: int) -> NDArray[np.float64]:
     """Return a finite number for each row, read-only."""
-    values = np.array(checks.plain("values", given), np.float64)
+    values = _floats("values", given)
     if values.shape != (rows,) or not np.isfinite(values).all():
         raise ValueError(f"values: {rows} finite numbers are needed, one for each row of the matrix")
     return readonly(values)
@@ -263,8 +279,7 @@ def from_matrix(
     Returns
     -------
     MatrixResponse
-        It randomizes, estimates, and can be audited, composed, compared and put into a plan as every
-        mechanism here.
+        It randomizes and estimates, and can be audited, composed over releases and compared with others.
 
     Raises
     ------
@@ -286,4 +301,4 @@ def from_matrix(
     >>> bool(abs(shares.value[1] - 0.8) < 5 * shares.stderr[1])
     True
     """
-    return MatrixResponse(matrix, categories=labels, values=values, claimed=claimed)
+    return MatrixResponse(matrix, categories=labels, numbers=values, claimed=claimed)

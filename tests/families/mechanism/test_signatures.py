@@ -20,10 +20,11 @@ EXPORTED = {
 
 FIRST = ("categories", "attributes", "candidates", "features")  # what may stand without its name
 WRAPPING = {
+    "MatrixResponse": ["matrix"],  # the law itself
     "TwoStage": ["selection", "release"],  # others that have two, and no epsilon of their own
     "WorkloadDesign": ["workload"],  # what is asked comes before what it is asked about
 }
-NO_EPSILON = {"TwoStage", "BitRand"}  # BitRand has epsilon_x and epsilon_y
+NO_EPSILON = {"TwoStage", "BitRand", "MatrixResponse"}  # BitRand has epsilon_x and epsilon_y
 
 
 def parameters(kind: Any) -> dict[str, inspect.Parameter]:
