@@ -63,7 +63,7 @@ def test_randomized_response_by_its_table_is_randomized_response() -> None:
 
 @pytest.mark.statistical
 def test_estimates_cover() -> None:
-    """n = 20,000 records, 200 seeds: 95 % intervals of shares and of the mean hold the truth, alpha 1e-6."""
+    """Of 20,000 records, 200 seeds: 95 % intervals of shares and of the mean hold the truth, alpha 1e-6."""
     numbers = np.array([-3.0, 0.0, 1.0, 4.0, 10.0])
     mechanism = bitldp.from_matrix(GIVEN, labels=list("abcde"), values=numbers)
     codes = np.random.default_rng(1).choice(5, 20_000, p=[0.4, 0.3, 0.2, 0.06, 0.04])
@@ -88,9 +88,7 @@ def test_labels_numbers_and_streams() -> None:
     accumulator = mechanism.accumulator()
     packed = mechanism.randomize(["a", "e"] * 500, rng=1, output="packed")
     accumulator.update(packed, output="packed", records=1000)
-    np.testing.assert_array_equal(
-        accumulator.estimate().value, mechanism.estimate_frequencies(reports).value
-    )
+    np.testing.assert_array_equal(accumulator.estimate().value, mechanism.estimate_frequencies(reports).value)
     with pytest.raises(ValueError, match="values: were not given"):
         bitldp.from_matrix(GIVEN).estimate_mean(reports)
     dependent = bitldp.from_matrix([[0.5, 0.5], [0.5, 0.5]])
