@@ -172,8 +172,8 @@ def _refusal(entry: Entry, quantity: str, each: float, left: float, whole: float
     many = "1 release" if entry.count == 1 else f"{entry.count} releases"
     beside = " beside its reservation" if entry.reservation and entry.mechanism != RESERVATION else ""
     return BudgetExceededError(
-        f"{entry.mechanism}: {many} of {quantity} {each:.6g} exceed the budget, "
-        f"{left:.6g} of {whole:.6g} remains{beside}"
+        f"{entry.mechanism}: {many} of {quantity} {each:.6g} would exceed the budget: "
+        f"only {left:.6g} of {whole:.6g} remains{beside}"
     )
 
 

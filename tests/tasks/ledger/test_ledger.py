@@ -53,7 +53,7 @@ def test_the_exact_epsilon_is_charged_not_the_claimed_one():
 def test_a_release_past_the_budget_is_refused_whole():
     ledger = Ledger(2.0)
     ledger.charge(costing(1.5))
-    message = "Guarantee: 3 releases of epsilon 0.25 exceed the budget, 0.5 of 2 remains"
+    message = "Guarantee: 3 releases of epsilon 0.25 would exceed the budget: only 0.5 of 2 remains"
     with pytest.raises(BudgetExceededError, match=message):
         ledger.charge(costing(0.25), 3)
     assert issubclass(BudgetExceededError, ValueError)
@@ -69,7 +69,7 @@ def test_delta_has_a_budget_of_its_own():
     ledger = Ledger(10.0, delta=1e-6)
     ledger.charge(costing(1.0, 6e-7))
     with pytest.raises(
-        BudgetExceededError, match="1 release of delta 6e-07 exceed the budget, 4e-07 of 1e-06"
+        BudgetExceededError, match="1 release of delta 6e-07 would exceed the budget: only 4e-07 of 1e-06"
     ):
         ledger.charge(costing(1.0, 6e-7))
     assert ledger.spent == 1.0
@@ -321,7 +321,7 @@ def test_reservations_keep_a_part_of_the_budget():
     ledger = Ledger(4.0, delta=1e-5)
     ledger.reserve("May", 3.0, delta=1e-6)
     assert (ledger.spent, ledger.remaining, ledger.reservations) == (3.0, 1.0, {"May": 3.0})
-    with pytest.raises(BudgetExceededError, match=r"exceed the budget, 1 of 4 remains$"):
+    with pytest.raises(BudgetExceededError, match=r"would exceed the budget: only 1 of 4 remains$"):
         ledger.charge(costing(2.0))
     ledger.charge(costing(2.0), reservation="May")
     assert (ledger.spent, ledger.reservations) == (3.0, {"May": 1.0})
