@@ -83,6 +83,18 @@ def test_days_of_a_series_cost_what_the_cap_allows(folder: Path) -> None:
     assert not (folder / "out" / "3.parquet").exists()
 
 
+def test_saved_counts_are_of_one_snapshot(folder: Path) -> None:
+    """Also of text, which says nothing of days: the report beside it does."""
+    for day, name in enumerate(("monday.csv", "tuesday.csv")):
+        write(folder, day)
+        assert run(folder, name, "--snapshot", name).exit_code == 0
+    asked = ("--share", "drink", "--counts", folder / "counts.json")
+    assert invoke("estimate", folder / "out" / "monday.csv", *asked).exit_code == 0
+    refused = invoke("estimate", folder / "out" / "tuesday.csv", *asked)
+    assert refused.exit_code == 1
+    assert "another snapshot of a memoized release" in refused.output
+
+
 def test_nothing_that_is_published_depends_on_the_store(folder: Path) -> None:
     """But the rows of those beyond the cap: the report says the same, and other rows are the same."""
     for day in range(3):
