@@ -13,7 +13,7 @@ from bitldp.base import checks
 from bitldp.base.errors import PlanError
 from bitldp.tables.answer import TableAnswer
 from bitldp.tables.counting import Counting, Question
-from bitldp.tables.parts import Parts, saved_counts, snapshots_of
+from bitldp.tables.parts import Parts, saved_counts
 from bitldp.tables.plan import TablePlan
 from bitldp.tables.questions import Questions, answered
 from bitldp.tables.streamed import rows_of

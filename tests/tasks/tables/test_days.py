@@ -459,7 +459,7 @@ def test_two_snapshots_are_no_two_samples(tmp_path: Path) -> None:
 
 
 def test_a_question_counts_one_snapshot_of_a_series(tmp_path: Path) -> None:
-    """Counts that are saved and merged, and files of several days: without a filter or groups of a kept day."""
+    """Also of counts that are saved, and of files of several days; a kept day tells them apart."""
     own = TablePlan(questions().columns, ["day"], questions().types)
     paths = []
     for day in ("1", "2"):
