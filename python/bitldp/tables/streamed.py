@@ -107,16 +107,21 @@ def streamed(source: Any, columns: Sequence[str], plan: str) -> Iterator[pa.Tabl
 
 
 def _by_file(dataset: Any, files: Iterable[Any], columns: Sequence[str], plan: str) -> Iterator[pa.Table]:
-    """Yield some columns of a dataset, file by file."""
+    """Yield some columns of a dataset, file by file, and of Parquet one row group after the other.
+
+    Arrow reads ahead of a slow consumer, up to a GiB: so it is given no more than a row group.
+    """
     for file in files:
         try:
             metadata = file.physical_schema.metadata
             refuse_other_plan(metadata, plan)
-            reader = file.scanner(schema=dataset.schema, columns=list(columns), **_SCAN).to_reader()
+            pieces = file.split_by_row_group() if hasattr(file, "split_by_row_group") else [file]
         except (pa.ArrowException, OSError):
             raise DataError("source: cannot be read as a stream of Arrow") from None
-        for table in _batches_of(reader, columns):
-            yield table.replace_schema_metadata(metadata)
+        for piece in pieces:
+            reader = piece.scanner(schema=dataset.schema, columns=list(columns), **_SCAN).to_reader()
+            for table in _batches_of(reader, columns):
+                yield table.replace_schema_metadata(metadata)
 
 
 def _batches_of(reader: pa.RecordBatchReader, columns: Sequence[str]) -> Iterator[pa.Table]:
