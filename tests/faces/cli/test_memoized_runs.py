@@ -44,11 +44,18 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, target: str, *more: object, store: str = "private/store", most: int = 2) -> Any:
+def run(
+    folder: Path,
+    target: str,
+    *more: object,
+    store: str = "private/store",
+    most: int = 2,
+    source: str = "people.csv",
+) -> Any:
     capped = ("--most", most, "--store", folder / store) if most else ()
     given = ("--plan", folder / "plan.toml", "--record", "id", "--key-file", folder / "private" / "key")
     return invoke(
-        *("perturb", folder / "people.csv", "-o", folder / "out" / target, *given),
+        *("perturb", folder / source, "-o", folder / "out" / target, *given),
         *("--memoize", *capped, *more),
     )
 
@@ -59,6 +66,7 @@ def report(folder: Path, target: str) -> dict[str, Any]:
 
 
 def rows(folder: Path, target: str) -> list[str]:
+    """Return the reports of a file, or of a folder's files."""
     found: list[str] = pa.parquet.read_table(folder / "out" / target).column("drink").to_pylist()
     return found
 
@@ -238,18 +246,8 @@ def parts(folder: Path, *values: int) -> None:
 
 
 def run_many(folder: Path, target: str, *more: object, store: str = "private/store", most: int = 2) -> Any:
-    """Release those files, or the table, as a snapshot."""
-    capped = ("--most", most, "--store", folder / store) if most else ()
-    given = ("--plan", folder / "plan.toml", "--record", "id", "--key-file", folder / "private" / "key")
-    return invoke(
-        "perturb", folder / "in", "-o", folder / "out" / target, *given, "--memoize", *capped, *more
-    )
-
-
-def drinks(folder: Path, target: str) -> list[str]:
-    """Return the reports of a file, or of a folder's files."""
-    found: list[str] = pa.parquet.read_table(folder / "out" / target).column("drink").to_pylist()
-    return found
+    """Release those files as a snapshot."""
+    return run(folder, target, *more, store=store, most=most, source="in")
 
 
 def files(folder: Path, target: str) -> dict[str, bytes]:
@@ -293,8 +291,8 @@ def test_a_snapshot_of_many_files_is_that_of_one_file(folder: Path) -> None:
         assert done.exit_code == 0, done.output
         assert "exact epsilon 1 a row, 2 over all snapshots" in done.output
         assert run_many(folder, f"many-{day}.parquet", store="joined/store").exit_code == 0
-        one = drinks(folder, f"{day}.parquet")
-        assert drinks(folder, f"{day}") == drinks(folder, f"many-{day}.parquet") == one
+        one = rows(folder, f"{day}.parquet")
+        assert rows(folder, f"{day}") == rows(folder, f"many-{day}.parquet") == one
     for given in (["2"], ["many-2.parquet.privacy.json", "many-2.parquet"]):
         checked = invoke("verify", *(folder / "out" / name for name in given))
         assert checked.exit_code == 0, checked.output
@@ -362,13 +360,13 @@ def test_another_snapshot_meanwhile_is_as_if_the_killed_run_never_was(folder: Pa
             run_many(folder, "tuesday", most=1)
         assert run_many(folder, "tuesday", most=1).exit_code == 0
     assert run(folder, "alone.parquet", store="new/store", most=1).exit_code == 0
-    tuesday = drinks(folder, "tuesday.parquet" if other == "file" else "tuesday")
-    assert tuesday == drinks(folder, "alone.parquet")
+    tuesday = rows(folder, "tuesday.parquet" if other == "file" else "tuesday")
+    assert tuesday == rows(folder, "alone.parquet")
     parts(folder, 0)
     done = run_many(folder, "monday", most=1)
     assert done.exit_code == 0, done.output
     assert "goes on" not in done.output
-    assert drinks(folder, "monday") == tuesday  # the one value that each record may have is that of tuesday
+    assert rows(folder, "monday") == tuesday  # the one value that each record may have is that of tuesday
 
 
 def test_many_files_with_one_id_twice_keep_nothing_in_mind(folder: Path) -> None:
@@ -399,7 +397,7 @@ def test_many_files_without_a_cap_need_no_store(folder: Path) -> None:
         done = run_many(folder, f"{day}", "--snapshot", day, *ledger, *begun, most=0)
         assert done.exit_code == 0, done.output
         assert ("goes on: 3 of 6" in done.output) == bool(day)
-    assert drinks(folder, "0")[30:] == drinks(folder, "1")[30:]
+    assert rows(folder, "0")[30:] == rows(folder, "1")[30:]
     with Ledger.open(folder / "ledger") as found:
         assert found.spent == 2.0
 

@@ -471,7 +471,7 @@ def test_a_question_counts_one_snapshot_of_a_series(tmp_path: Path) -> None:
     counted = QuestionCounts(own, "share", "drink").update(first)
     restored = QuestionCounts.from_json(counted.to_json(), own)
     whole, share = ReleasedTable(own, paths), QuestionCounts(own, "share", "drink")
-    for wrong, given in (
+    refused: list[tuple[Any, Any]] = [
         (counted.update, second),
         (restored.update, second),
         (restored.merge, QuestionCounts(own, "share", "drink").update(second)),
@@ -479,7 +479,8 @@ def test_a_question_counts_one_snapshot_of_a_series(tmp_path: Path) -> None:
         (share.update, paths),
         (own.aggregate().update, pa.dataset.dataset(paths)),
         (whole.share, "drink"),
-    ):
+    ]
+    for wrong, given in refused:
         with pytest.raises(PlanError, match="another snapshot of a memoized release"):
             wrong(given)
     assert (len(counted), len(share)) == (3, 0)
