@@ -229,7 +229,7 @@ def columns(rounds: int, rows: int = 200) -> dict[str, float]:
             lambda: bitldp.Piecewise(epsilon=2.0, interval=(0.0, 1.0))
         ),
         "2,000 columns of 200 rows by FRR, plan to estimate, s": seconds(
-            lambda: bitldp.FRR(integer_bits=3, epsilon=2.0)
+            lambda: bitldp.FRR(features=1, integer_bits=3, epsilon=2.0)
         ),
     }
 

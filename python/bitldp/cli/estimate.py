@@ -299,11 +299,14 @@ def _counted(
 
 
 def _batches(released: InputSource | Inputs, report: Path) -> Callable[[Sequence[str]], Iterator[Any]]:
-    """Return what reads some columns of a file."""
+    """Return what reads some columns of a file; its tables say which snapshot the report is about."""
+    days = _days(report)
+    snapshot = None if days is None else {"bitldp.series": days["series"], "bitldp.release": days["release"]}
 
     def batches(columns: Sequence[str]) -> Iterator[Any]:
         reader = _reader(released, columns, f"{report.name} or a question")
-        return reader.batches(list(columns), max(1, min(_ROWS, _CELLS // len(columns))))
+        for table in reader.batches(list(columns), max(1, min(_ROWS, _CELLS // len(columns)))):
+            yield table.replace_schema_metadata(snapshot)
 
     return batches
 
@@ -399,10 +402,19 @@ def _stated(report: Path, name: str) -> Any:
         raise UsageError(f"{report}: is no privacy report that says its {name}") from None
 
 
+def _days(report: Path) -> dict[str, Any] | None:
+    """Return series, release and cap that the report of a memoized release states; None of any other."""
+    stated = json.loads(report.read_text(encoding="utf-8"))
+    days = stated.get("memoized")
+    if not isinstance(days, dict):
+        return None
+    return {"series": str(days.get("series")), "release": str(stated["release"]), "most": days.get("most")}
+
+
 def _capped(report: Path) -> str:
     """Return what answers about a memoized release with a cap are off by; empty of any other."""
-    days = json.loads(report.read_text(encoding="utf-8")).get("memoized")
-    if not isinstance(days, dict) or days.get("most") is None:
+    days = _days(report)
+    if days is None or days["most"] is None:
         return ""
     return (
         f"columns of records that had more than {days['most']} values are answered by one that they had "

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -13,10 +12,11 @@ from bitldp.base.errors import PlanError
 from bitldp.tables import groups
 from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.column import Column
-from bitldp.tables.frames import metadata_of, opened
+from bitldp.tables.frames import metadata_of, opened, refuse_other_plan
 from bitldp.tables.groups import Group
 from bitldp.tables.intervals import Intervals
-from bitldp.tables.streamed import batches_of, stream_of
+from bitldp.tables.parts import Parts, saved_counts, snapshots_of
+from bitldp.tables.streamed import streamed
 from bitldp.tables.tally import Tally, counted, grouped_counts
 
 __all__ = ["Aggregate"]
@@ -60,9 +60,7 @@ class Aggregate:
         self._tallies = [Tally(codec) for codec in plan.codecs]
         self._types: list[pa.DataType] = [pa.null()] * len(self.group_by)
         self._texts = [False] * len(self.group_by)  # whether keys may be texts of another type
-        self._counted: set[str] = set()
-        self._snapshots: set[tuple[str, str]] = set()  # series and release, of memoized ones
-        self._name = secrets.token_hex(16)  # of all that this object counts and nobody named
+        self._parts = Parts()
 
     def __len__(self) -> int:
         """Return how many records were counted."""
@@ -97,16 +95,13 @@ class Aggregate:
             For a value that is no report of the plan. Nothing is counted then.
         """
         codecs = self.plan.codecs
-        plan = metadata_of(frame).get(b"bitldp.plan")
-        if plan is not None and plan != self.plan.digest.encode():
-            raise PlanError("frame: was released by another plan")
-        snapshot = _snapshot_of(metadata_of(frame), self.group_by)
-        self._refuse_snapshots(snapshot)
-        if source is not None and source in self._counted:
-            raise PlanError(f"source: {source!r} was counted before")
+        refuse_other_plan(metadata_of(frame), self.plan.digest, "frame")
+        # Groups may tell days apart.
+        snapshots = set() if self.group_by else snapshots_of(metadata_of(frame))
+        self._parts.refuse(source, snapshots)
         names = [*(name for codec in codecs for name in codec.names), *self.group_by]
-        if (reader := stream_of(frame, names)) is not None:
-            return self._update_streamed(batches_of(reader, names), first_row, source)
+        if (tables := streamed(frame, names, self.plan.digest)) is not None:
+            return self._update_streamed(tables, first_row, source)
         table, _ = opened(frame, names)
         types = [groups.key_type(name, table.schema.field(name).type) for name in self.group_by]
         if self.group_by:
@@ -119,8 +114,7 @@ class Aggregate:
         for tally, more in zip(self._tallies, added, strict=True):
             tally.add(slots, more)
         if table.num_rows:
-            self._counted.add(self._name if source is None else source)
-            self._snapshots |= snapshot
+            self._parts.add(source, snapshots)
         return self
 
     def _update_streamed(self, tables: Iterable[pa.Table], first_row: int, source: str | None) -> Aggregate:
@@ -129,20 +123,13 @@ class Aggregate:
         for table in tables:
             part.update(table, first_row=first_row)
             first_row += table.num_rows
-        part._counted = set()  # a name of its own would be no name of what was counted
+        snapshots = part._parts.snapshots
+        self._parts.refuse(None, snapshots)
+        part._parts = Parts()  # a name of its own would be no name of what was counted
         self.merge(part)
         if len(part):
-            self._counted.add(self._name if source is None else source)
+            self._parts.add(source, snapshots)
         return self
-
-    def _refuse_snapshots(self, other: set[tuple[str, str]]) -> None:
-        """Refuse to count two snapshots of one memoized series as records of one population."""
-        series = {name for name, _ in self._snapshots | other}
-        if len(self._snapshots | other) > len(series):
-            raise PlanError(
-                "frame: is another snapshot of a memoized release that was counted: most of its reports are "
-                "the same again, which no interval expects; count each by itself, or group by a kept day"
-            )
 
     def _answers(self, counts: Sequence[Any], intervals: Intervals) -> Iterator[dict[str, Any]]:
         """Yield the answers of the counts of one group."""
@@ -192,9 +179,7 @@ class Aggregate:
             raise TypeError(f"other: must be an Aggregate, not {type(other).__name__}")
         if other.plan.digest != self.plan.digest or other.group_by != self.group_by:
             raise PlanError("other: is of another plan, or of other groups")
-        if other is self or self._counted & other._counted:
-            raise PlanError("other: counts what is counted here already; each part is merged once")
-        self._refuse_snapshots(other._snapshots)
+        self._parts.refuse_merged(other._parts)
         texts = [
             text and mine != kind
             for text, mine, kind in zip(other._texts, self._types, other._types, strict=True)
@@ -209,8 +194,7 @@ class Aggregate:
         slots = self._numbers(other._slots)
         for mine, more in zip(self._tallies, other._tallies, strict=True):
             mine.merge(slots, more, list(other._slots.values()))
-        self._counted |= other._counted
-        self._snapshots |= other._snapshots
+        self._parts.merge(other._parts)
         return self
 
     def __eq__(self, other: object) -> bool:
@@ -236,9 +220,7 @@ class Aggregate:
 
     def to_json(self) -> str:
         """Return the counts as a JSON text, with the types of keys and the names of what was counted."""
-        snapshots = {"snapshots": sorted(self._snapshots)} if self._snapshots else {}
-        whole = {**self._document(), "counted": sorted(self._counted), **snapshots}
-        return json.dumps(whole, allow_nan=False)
+        return json.dumps({**self._document(), **self._parts.to_json()}, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str, plan: _Plan) -> Aggregate:
@@ -246,21 +228,13 @@ class Aggregate:
 
         Raises
         ------
-        PlanError, ValueError
+        PlanError, TypeError
             For a text that is none, or of another plan.
         """
+        saved = saved_counts(text, _FORMAT, (_VERSION, _WITHOUT_TYPES), plan.digest)
+        made = cls(plan, saved.get("group_by", ()))
         try:
-            document = json.loads(text)
-        except (ValueError, RecursionError):
-            raise PlanError("text: is no JSON") from None
-        if not isinstance(document, dict) or document.get("format") != _FORMAT:
-            raise PlanError(f"text: is no {_FORMAT} document")
-        version = document.get("version")
-        if version not in (_VERSION, _WITHOUT_TYPES) or document.get("plan") != plan.digest:
-            raise PlanError("text: is of another version, or of another plan")
-        made = cls(plan, document.get("group_by", ()))
-        try:
-            made._restore(document, typed=version == _VERSION)
+            made._restore(saved, typed=saved["version"] == _VERSION)
         except (KeyError, ValueError, TypeError, AttributeError, OverflowError):
             raise PlanError(f"text: is no {_FORMAT} document") from None
         return made
@@ -270,8 +244,7 @@ class Aggregate:
         columns = list(zip(*(each["group"] for each in saved), strict=True)) or [()] * len(self.group_by)
         if typed:
             self._types = [groups.read_type(each) for each in document["types"]]
-            self._counted = set(map(str, document["counted"]))
-            self._snapshots = {(str(a), str(b)) for a, b in document.get("snapshots", [])}
+            self._parts.restore(document)
         else:
             self._types = [groups.inferred(keys) for keys in columns]
             self._texts = [kind == pa.string() for kind in self._types]
@@ -328,14 +301,6 @@ class Aggregate:
         }
         answers = {name: pa.array([row.get(name) for _, row in rows], kind) for name, kind in _FIELDS.items()}
         return pa.table({**keys, **answers})
-
-
-def _snapshot_of(metadata: Mapping[bytes, bytes], group_by: Sequence[str]) -> set[tuple[str, str]]:
-    """Return series and release of a memoized table that is counted without groups, which tell days apart."""
-    series = metadata.get(b"bitldp.series")
-    if series is None or group_by:
-        return set()
-    return {(series.decode(), metadata.get(b"bitldp.release", b"").decode())}
 
 
 _FIELDS = {

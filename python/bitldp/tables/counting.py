@@ -16,6 +16,7 @@ from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.filters import Condition, in_periods, kept_rows
 from bitldp.tables.groups import Group
 from bitldp.tables.joint import Moments, Read, Sums, Term
+from bitldp.tables.parts import refuse_two_snapshots, snapshots_of
 
 __all__ = ["Counting", "Question"]
 
@@ -51,6 +52,9 @@ class Counting:
     ----------
     types : list of pyarrow.DataType
         Of the keys.
+    snapshots : set of tuple of str
+        Series and release of the memoized tables that rows were counted of, without kept columns, which may
+        tell days apart.
     """
 
     def __init__(
@@ -70,6 +74,7 @@ class Counting:
         numbers = [each.codec for each in reads] + ([] if own is None else [own])
         self._codecs = {number: plan.codecs[number] for number in numbers}
         self.types: list[pa.DataType] = [pa.null()] * len(self.kept)
+        self.snapshots: set[tuple[str, str]] = set()
         self._groups: dict[Group, Sums] = {}
 
     @property
@@ -94,11 +99,14 @@ class Counting:
         DataError
             For a value that is no report.
         PlanError
-            For keys of another type than before.
+            For keys of another type than before, and for another snapshot of a memoized release.
         """
         rows = table
         if self._where:
             rows = rows.filter(kept_rows(rows, self._where, first_row))
+        if rows.num_rows and not self.kept:
+            self.snapshots |= snapshots_of(table.schema.metadata)
+            refuse_two_snapshots(self.snapshots)
         if self._every is not None:
             rows = in_periods(rows, self.kept, self._every, first_row)
         self._unify([groups.key_type(name, rows.schema.field(name).type) for name in self.kept])

@@ -203,11 +203,11 @@ def metadata_of(frame: Any) -> Mapping[bytes, bytes]:
     return {}
 
 
-def refuse_other_plan(metadata: Mapping[bytes, bytes] | None, plan: str) -> None:
-    """Refuse a table that says that another plan released it."""
+def refuse_other_plan(metadata: Mapping[bytes, bytes] | None, plan: str, argument: str = "source") -> None:
+    """Refuse a table that says that another plan released it, by the name of the argument that it is."""
     stated = (metadata or {}).get(b"bitldp.plan")
     if stated is not None and stated != plan.encode():
-        raise PlanError("source: was released by another plan")
+        raise PlanError(f"{argument}: was released by another plan")
 
 
 def refuse_absent(names: Sequence[str], columns: Sequence[str]) -> None:

@@ -46,8 +46,12 @@ _BYTES = 16  # of a keyed hash: two of 10^9 are alike once in 10^20 stores
 _SOME = 500  # names in a question to the store
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS store (name TEXT NOT NULL, snapshots INTEGER NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS sent (part INTEGER NOT NULL, id BLOB NOT NULL, known BLOB NOT NULL, "
-    "last BLOB NOT NULL, PRIMARY KEY (part, id)) WITHOUT ROWID",
+    *(
+        f"CREATE TABLE IF NOT EXISTS {table} (part INTEGER NOT NULL, id BLOB NOT NULL, known BLOB NOT NULL, "
+        "last BLOB NOT NULL, PRIMARY KEY (part, id)) WITHOUT ROWID"
+        for table in ("sent", "early")  # early: of a run that has not ended, beside what runs before it sent
+    ),
+    "CREATE TABLE IF NOT EXISTS run (digest TEXT NOT NULL, name TEXT NOT NULL)",
 )
 
 
@@ -85,6 +89,7 @@ class Days:
         self.path = None if store is None else resolved(store)
         self._open: sqlite3.Connection | None = None
         self._holder: int | None = None  # thread that holds the store
+        self._resumable = False  # whether what is sent is kept before the run ends
 
     @property
     def _held(self) -> sqlite3.Connection | None:
@@ -105,11 +110,24 @@ class Days:
     # -- the store
 
     @contextmanager
-    def held(self, owner: str) -> Iterator[None]:
+    def held(self, owner: str, run: str = "") -> Iterator[str]:
         """Hold the store: what the block sends is kept when it ends, all of it, or nothing where it raises.
 
         Everybody else waits. What is kept is on disk when the block ends, before anything that was released
         in it can be handed out; so a run that failed later is made again with the same reports.
+
+        Parameters
+        ----------
+        owner : str
+            Name of the series.
+        run : str, optional
+            Digest of what the block releases. A block that ended early, after `keep`, is gone on with by one
+            of the same digest; for every other it never was.
+
+        Yields
+        ------
+        str
+            Random name of the run: the same where it is gone on with, and no run was kept since.
 
         Raises
         ------
@@ -117,15 +135,23 @@ class Days:
             For a file that belongs to another release, or to others than its owner, or is no store.
         """
         if self.path is None or self._held is not None:
-            yield
+            yield ""
             return
         with self._opened(owner) as store:
-            self._open, self._holder = store, threading.get_ident()
+            self._open, self._holder, self._resumable = store, threading.get_ident(), bool(run)
             try:
-                yield
+                yield _begun(store, run)
+                store.execute("INSERT OR REPLACE INTO sent SELECT * FROM early")
+                store.execute("DELETE FROM early")
                 store.execute("UPDATE store SET snapshots = snapshots + 1")
             finally:
                 self._open = self._holder = None
+
+    def keep(self) -> None:
+        """Keep what a run with a digest has sent so far, for one that goes on with it; it is on disk then."""
+        if self._resumable and (store := self._held) is not None:
+            store.execute("COMMIT")
+            store.execute("BEGIN IMMEDIATE")
 
     @contextmanager
     def _opened(self, owner: str) -> Iterator[sqlite3.Connection]:
@@ -187,8 +213,9 @@ class Days:
                 before[name] = changed[name] = known + value, rows[row].tobytes()
             else:
                 rows[row] = np.frombuffer(last, np.uint8)
+        # In a run that may be gone on with, a record comes up once: nothing of `early` is asked for.
         store.executemany(
-            "INSERT OR REPLACE INTO sent VALUES (?, ?, ?, ?)",
+            f"INSERT OR REPLACE INTO {'early' if self._resumable else 'sent'} VALUES (?, ?, ?, ?)",
             [(part, name, *kept) for name, kept in sorted(changed.items())],
         )
         ends = np.cumsum([_bytes_of(each).shape[1] for each in arrays])[:-1]
@@ -210,6 +237,18 @@ class Days:
                 "micro-batches by release.stream(), where the store is"
             )
         return Days, (None, None)
+
+
+def _begun(store: sqlite3.Connection, run: str) -> str:
+    """Return the name of a run, after all is dropped that another one kept early."""
+    found = store.execute("SELECT name FROM run WHERE digest = ?", (run,)).fetchone()
+    if found is not None:
+        return str(found[0])
+    store.execute("DELETE FROM early")
+    store.execute("DELETE FROM run")
+    name = secrets.token_hex(16)
+    store.execute("INSERT INTO run VALUES (?, ?)", (run, name))
+    return name
 
 
 def _before(store: sqlite3.Connection, part: int, names: Sequence[bytes]) -> dict[bytes, tuple[bytes, bytes]]:

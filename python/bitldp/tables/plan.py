@@ -473,12 +473,12 @@ class TableRelease(ChargedRelease):
             ]
         return back(pa.concat_tables(pieces), self.plan.keep)
 
-    def remembering(self) -> AbstractContextManager[None]:
+    def remembering(self, run: str = "") -> AbstractContextManager[str]:
         """Hold the store for a block that releases pieces of one snapshot: all is kept in mind, or nothing.
 
-        Without a store it does nothing.
+        Without a store it does nothing. A `run` of some digest may go on; see `Days.held`.
         """
-        return nullcontext() if self.days is None else self.days.held(self.series)
+        return nullcontext("") if self.days is None else self.days.held(self.series, run)
 
     def piece(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any
@@ -14,6 +13,7 @@ from bitldp.base import checks
 from bitldp.base.errors import PlanError
 from bitldp.tables.answer import TableAnswer
 from bitldp.tables.counting import Counting, Question
+from bitldp.tables.parts import Parts, saved_counts
 from bitldp.tables.plan import TablePlan
 from bitldp.tables.questions import Questions, answered
 from bitldp.tables.streamed import rows_of
@@ -67,8 +67,7 @@ class QuestionCounts:
             "named": {name: _plain(each) for name, each in sorted(named.items())},
         }
         self._counting = self._begun()
-        self._counted: set[str] = set()
-        self._name = secrets.token_hex(16)  # of all that this object counts and nobody named
+        self._parts = Parts()
 
     def _question(self, **options: Any) -> Question:
         named = dict(self._asked["named"])
@@ -110,19 +109,20 @@ class QuestionCounts:
         Raises
         ------
         PlanError
-            For a table of another plan, without its columns, or of a name that was counted before.
+            For a table of another plan, without its columns, or of a name that was counted before; without
+            kept columns in `by`, for another snapshot of a memoized release, whose reports are no new ones.
         DataError
             For a value that is no report of the plan. Nothing is counted then.
         """
-        if source is not None and source in self._counted:
-            raise PlanError(f"source: {source!r} was counted before")
+        self._parts.refuse(source, set())
         part, row = self._begun(), first_row
         for table in rows_of(frame, part.names, self.plan.digest):
             part.update(table, row)
             row += table.num_rows
+        self._parts.refuse(None, part.snapshots)
         self._counting.merge(part)
         if row > first_row:
-            self._counted.add(self._name if source is None else source)
+            self._parts.add(source, part.snapshots)
         return self
 
     def merge(self, other: QuestionCounts) -> QuestionCounts:
@@ -138,10 +138,9 @@ class QuestionCounts:
             raise TypeError(f"other: must be QuestionCounts, not {type(other).__name__}")
         if other.plan.digest != self.plan.digest or other._asked != self._asked:
             raise PlanError("other: is of another plan, or of another question")
-        if other is self or self._counted & other._counted:
-            raise PlanError("other: counts what is counted here already; each part is merged once")
+        self._parts.refuse_merged(other._parts)
         self._counting.merge(other._counting)
-        self._counted |= other._counted
+        self._parts.merge(other._parts)
         return self
 
     def answer(
@@ -165,7 +164,7 @@ class QuestionCounts:
     def to_json(self) -> str:
         """Return the counts as a JSON text, with the question and the names of what was counted."""
         head = {"format": _FORMAT, "version": _VERSION, "plan": self.plan.digest, "question": self._asked}
-        body = {**self._counting.to_json(), "counted": sorted(self._counted)}
+        body = {**self._counting.to_json(), **self._parts.to_json()}
         return json.dumps({**head, **body}, allow_nan=False)
 
     @classmethod
@@ -174,22 +173,15 @@ class QuestionCounts:
 
         Raises
         ------
-        PlanError
+        PlanError, TypeError
             For a text that is none, or of another plan.
         """
+        saved = saved_counts(text, _FORMAT, (_VERSION,), plan.digest)
         try:
-            document = json.loads(text)
-        except (ValueError, RecursionError):
-            raise PlanError("text: is no JSON") from None
-        if not isinstance(document, dict) or document.get("format") != _FORMAT:
-            raise PlanError(f"text: is no {_FORMAT} document")
-        if document.get("version") != _VERSION or document.get("plan") != plan.digest:
-            raise PlanError("text: is of another version, or of another plan")
-        try:
-            asked = document["question"]
+            asked = saved["question"]
             made = cls(plan, asked["kind"], *asked["arguments"], **asked["named"])
-            made._counting.restore(document)
-            made._counted = set(map(str, document["counted"]))
+            made._counting.restore(saved)
+            made._parts.restore(saved)
         except (KeyError, ValueError, TypeError, AttributeError, OverflowError):
             raise PlanError(f"text: is no {_FORMAT} document") from None
         return made

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from os import PathLike, fspath
 from typing import Any, Protocol
 
@@ -17,10 +18,10 @@ from bitldp.tables.dataset import dataset_of
 from bitldp.tables.frames import checked, metadata_of, opened, refuse_absent, refuse_other_plan
 from bitldp.tables.ids import FirstIds
 
-__all__ = ["batches_of", "released_stream", "rows_of", "stream_of"]
+__all__ = ["released_stream", "rows_of", "stream_of", "streamed"]
 
 _ROWS = 1 << 17  # of a batch that is released at once
-_AHEAD = 2  # batches that pyarrow reads ahead of a dataset
+_SCAN: dict[str, Any] = {"batch_size": _ROWS, "batch_readahead": 2}  # of a dataset, by pyarrow
 
 
 class _Release(Protocol):
@@ -61,10 +62,7 @@ def stream_of(source: Any, columns: Sequence[str]) -> pa.RecordBatchReader | Non
     try:
         if dataset is not None and isinstance(source, dataset.Dataset):
             refuse_absent(source.schema.names, columns)
-            scanner = source.scanner(
-                columns=list(columns), batch_size=_ROWS, batch_readahead=_AHEAD, fragment_readahead=1
-            )
-            return scanner.to_reader()
+            return source.scanner(columns=list(columns), fragment_readahead=1, **_SCAN).to_reader()
         if dataset is not None and isinstance(source, dataset.Scanner):
             return source.to_reader()
         if library in ("duckdb", "_duckdb") and hasattr(source, "project"):
@@ -85,7 +83,48 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def batches_of(reader: pa.RecordBatchReader, columns: Sequence[str]) -> Iterator[pa.Table]:
+def streamed(source: Any, columns: Sequence[str], plan: str) -> Iterator[pa.Table] | None:
+    """Yield some columns of a released table that comes as a stream; return None for one that is whole.
+
+    Each table has the metadata of the file that it is of, or of the stream. The arguments are those of
+    `rows_of`.
+
+    Raises
+    ------
+    PlanError
+        For a stream of another plan, also in one of its files, or without a column.
+    DataError
+        For a stream that cannot be read.
+    """
+    refuse_other_plan(stated := metadata_of(source), plan)
+    dataset = sys.modules.get("pyarrow.dataset")
+    if stated and dataset is not None and isinstance(source, dataset.FileSystemDataset):
+        refuse_absent(source.schema.names, columns)
+        with suppress(ValueError):  # of a dataset that was filtered, files cannot be told apart
+            return _by_file(source, source.get_fragments(), columns, plan)
+    reader = stream_of(source, columns)
+    return None if reader is None else _batches_of(reader, columns)
+
+
+def _by_file(dataset: Any, files: Iterable[Any], columns: Sequence[str], plan: str) -> Iterator[pa.Table]:
+    """Yield some columns of a dataset, file by file, and of Parquet one row group after the other.
+
+    Arrow reads ahead of a slow consumer, up to a GiB: so it is given no more than a row group.
+    """
+    for file in files:
+        try:
+            metadata = file.physical_schema.metadata
+            refuse_other_plan(metadata, plan)
+            pieces = file.split_by_row_group() if hasattr(file, "split_by_row_group") else [file]
+        except (pa.ArrowException, OSError):
+            raise DataError("source: cannot be read as a stream of Arrow") from None
+        for piece in pieces:
+            reader = piece.scanner(schema=dataset.schema, columns=list(columns), **_SCAN).to_reader()
+            for table in _batches_of(reader, columns):
+                yield table.replace_schema_metadata(metadata)
+
+
+def _batches_of(reader: pa.RecordBatchReader, columns: Sequence[str]) -> Iterator[pa.Table]:
     """Yield some columns of a stream as checked tables, some rows at a time.
 
     Raises
@@ -121,7 +160,7 @@ def released_stream(release: _Release, reader: pa.RecordBatchReader) -> pa.Recor
 
     def batches() -> Iterator[pa.RecordBatch]:
         row = 1
-        for table in batches_of(reader, release.reads):
+        for table in _batches_of(reader, release.reads):
             made = release.piece(table, row, seen=seen)
             row += table.num_rows
             yield from made.combine_chunks().to_batches()
@@ -130,7 +169,7 @@ def released_stream(release: _Release, reader: pa.RecordBatchReader) -> pa.Recor
 
 
 def rows_of(source: Any, names: Sequence[str], plan: str) -> Iterator[pa.Table]:
-    """Yield some columns of a released table, some rows at a time.
+    """Yield some columns of a released table, some rows at a time, with the metadata of where they are from.
 
     Parameters
     ----------
@@ -162,11 +201,9 @@ def rows_of(source: Any, names: Sequence[str], plan: str) -> Iterator[pa.Table]:
     else:
         frames = source if isinstance(source, (list, tuple)) else [source]
     for frame in frames:
-        refuse_other_plan(metadata_of(frame), plan)
-        reader = stream_of(frame, names)
-        if reader is not None:
-            yield from batches_of(reader, names)
+        if (tables := streamed(frame, names, plan)) is not None:
+            yield from tables
             continue
-        table, _ = opened(frame, names)
+        table = opened(frame, names)[0].replace_schema_metadata(metadata_of(frame))
         for start in range(0, table.num_rows, _ROWS):
             yield table.slice(start, _ROWS)

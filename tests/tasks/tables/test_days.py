@@ -21,9 +21,20 @@ import pytest
 pytest.importorskip("pyarrow", reason='needs pip install "bitldp[tables]"')
 
 import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet
 from bitldp.ledger import BudgetExceededError, Ledger
 from bitldp.privacy import ONE
-from bitldp.tables import Aggregate, Column, DataError, PlanError, ReleaseKey, TablePlan
+from bitldp.tables import (
+    Aggregate,
+    Column,
+    DataError,
+    PlanError,
+    QuestionCounts,
+    ReleasedTable,
+    ReleaseKey,
+    TablePlan,
+)
 from support.plans import people, plan
 
 KEY = ReleaseKey(b"k" * 32)
@@ -445,6 +456,52 @@ def test_two_snapshots_are_no_two_samples(tmp_path: Path) -> None:
         table = drinks([0, 1, 2]).append_column("day", pa.array([day] * 3))
         grouped.update(days(tmp_path / "kept", 2, plan=kept, snapshot=day)(table))
     assert len(grouped) == 6
+
+
+def test_a_question_counts_one_snapshot_of_a_series(tmp_path: Path) -> None:
+    """Also of counts that are saved, and of files of several days; a kept day tells them apart."""
+    own = TablePlan(questions().columns, ["day"], questions().types)
+    paths = []
+    for day in ("1", "2"):
+        table = drinks([0, 1, 2]).append_column("day", pa.array([day] * 3))
+        released = days(tmp_path / "store", 2, plan=own, snapshot=day)(table)
+        paths.append(str(tmp_path / f"{day}.parquet"))
+        pa.parquet.write_table(released, paths[-1])
+    first, second = map(pa.parquet.read_table, paths)
+    counted = QuestionCounts(own, "share", "drink").update(first)
+    restored = QuestionCounts.from_json(counted.to_json(), own)
+    whole, share = ReleasedTable(own, paths), QuestionCounts(own, "share", "drink")
+    refused: list[tuple[Any, Any]] = [
+        (counted.update, second),
+        (restored.update, second),
+        (restored.merge, QuestionCounts(own, "share", "drink").update(second)),
+        (share.update, [first, second]),
+        (share.update, paths),
+        (own.aggregate().update, pa.dataset.dataset(paths)),
+        (whole.share, "drink"),
+    ]
+    for wrong, given in refused:
+        with pytest.raises(PlanError, match="another snapshot of a memoized release"):
+            wrong(given)
+    assert (len(counted), len(share)) == (3, 0)
+    assert len(counted.update(first, source="the rest")) == 6  # parts of one snapshot
+    one = whole.share("drink", where={"day": "2"}).table
+    assert one.equals(ReleasedTable(own, second).share("drink").table)
+    assert whole.share("drink", by="day").table.num_rows == 2 * one.num_rows
+    filtered = QuestionCounts(own, "share", "drink", where={"day": "2"})
+    assert len(filtered.update(first).update(second)) == 3
+
+
+def test_each_file_of_a_dataset_is_of_the_plan(tmp_path: Path) -> None:
+    own, other = plan(), TablePlan(plan().columns[:2], plan().keep)
+    table = own.release()(people(4))
+    for number, each in enumerate((own, other)):
+        stated = {**table.schema.metadata, b"bitldp.plan": each.digest.encode()}
+        pa.parquet.write_table(table.replace_schema_metadata(stated), tmp_path / f"{number}.parquet")
+    with pytest.raises(PlanError, match="was released by another plan"):
+        own.aggregate().update(pa.dataset.dataset(tmp_path))
+    with pytest.raises(PlanError, match="was released by another plan"):
+        ReleasedTable(own, [tmp_path / f"{number}.parquet" for number in range(2)]).share("city")
 
 
 @pytest.mark.statistical

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ import pyarrow.parquet
 from bitldp.tables import Column, DataError, PlanError, ReleasedTable, ReleaseKey, TablePlan
 from bitldp.tables.dataset import dataset_of, files_of, key_types
 from bitldp.tables.ids import FirstIds
+from bitldp.tables.streamed import rows_of
 from support.plans import people, plan
 
 KEY = ReleaseKey(b"k" * 32)
@@ -242,3 +244,18 @@ def test_relations_of_duckdb_are_streams(connection: Any) -> None:
     assert shares.equals(ReleasedTable(plan(), WHOLE).share("city").table)
     with pytest.raises(PlanError, match="column 'city': the table has no such column"):
         release()(connection.sql("SELECT * EXCLUDE (city) FROM people"))
+
+
+def test_a_file_that_is_asked_by_its_path_is_held_a_row_group_at_a_time(tmp_path: Path) -> None:
+    """16 row groups of 5,000 rows, by whoever is slower than Arrow reads: no more than 4 of them are held."""
+    own = TablePlan(plan().columns)
+    released = own.release()(people(5_000))
+    with pa.parquet.ParquetWriter(tmp_path / "released.parquet", released.schema) as writer:
+        for _ in range(16):
+            writer.write_table(released)
+    before, most, rows = pa.total_allocated_bytes(), 0, 0
+    for table in rows_of(tmp_path / "released.parquet", released.column_names, own.digest):
+        time.sleep(0.003)
+        most, rows = max(most, pa.total_allocated_bytes() - before), rows + table.num_rows
+    assert rows == 16 * 5_000
+    assert most <= 4 * released.nbytes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 import bitldp
+from bitldp.base.files import resolved
 from bitldp.cli.commands import FORMS, FileFormat, form_of
 from bitldp.cli.errors import UsageError
 from bitldp.cli.perturb.inputs import Inputs, located
@@ -37,6 +38,7 @@ from bitldp.cli.perturb.privacy_report import privacy_report
 from bitldp.cli.perturb.request import Request
 from bitldp.cli.perturb.staging import Part, Staging, check_folder, digest_of, staged
 from bitldp.cli.sign import Signer
+from bitldp.tables.column import canonical_digest
 from bitldp.tables.dataset import DatasetFile, is_remote
 from bitldp.tables.ids import SeenIds
 from bitldp.tables.plan import TablePlan, TableRelease
@@ -51,7 +53,8 @@ def perturb_folder(request: Request, watcher: Watcher) -> dict[str, Any]:
 
     With a key, a run that was killed is gone on with: the finished files are kept under another name, and the
     release, its plan and a keyed digest of all input beside them. Only where these are the same again are
-    they taken over, so that the folder is the one that a single run would have made.
+    they taken over, so that the folder is the one that a single run would have made. A private store that
+    counts keeps what the finished files sent apart, until the folder is whole.
 
     Parameters
     ----------
@@ -91,36 +94,41 @@ def perturb_folder(request: Request, watcher: Watcher) -> dict[str, Any]:
     unchanged = inputs.unchanged()
     charge = charged(request, plan, release, None, data)
     state = None
-    if keyed is not None:
-        state = {"release": keyed.id, "data": data, "form": suffix, "version": bitldp.__version__}
     run = _Run(request, inputs, plan, release, form, names, watcher)
-    with staged(request.target, state) as staging:
-        if staging.finished:
-            there = f"{len(staging.finished)} of {len(inputs)} files are there"
-            watcher.note(f"goes on: {there}, from a run that ended early")
-        try:
-            with interruptible() as signals:
-                checked = Checked(watcher, signals.check)
-                with unchanged:
-                    parts = [
-                        run.part(file, f"{_folder(file)}part-{number:0{_DIGITS}}{suffix}", staging, checked)
-                        for number, file in enumerate(inputs.files)
-                    ]
-                    if run.seen is not None:
-                        run.seen.check()
-                signals.check()
-                report = privacy_report(
-                    *(request, plan, release, sum(each.rows for each in parts), digest_of(parts)),
-                    array=False,
-                    charge=charge,
-                    files=[each._asdict() for each in parts],
-                )
-                report = report if signer is None else signer.signed(report)
-                staging.finish((json.dumps(report, indent=2, allow_nan=False) + "\n").encode(), signals)
-        except BaseException as error:
-            if keyed is None or not isinstance(error, (Interrupted, OSError, MemoryError)):
-                staging.discard()
-            raise
+    with ExitStack() as remembering:
+        if keyed is not None:
+            state = {"release": keyed.id, "data": data, "form": suffix, "version": bitldp.__version__}
+            state |= {"run": remembering.enter_context(keyed.remembering(canonical_digest(state)))}
+        with staged(request.target, state) as staging:
+            if staging.finished:
+                there = f"{len(staging.finished)} of {len(inputs)} files are there"
+                watcher.note(f"goes on: {there}, from a run that ended early")
+            try:
+                with interruptible() as signals:
+                    checked = Checked(watcher, signals.check)
+                    with unchanged:
+                        parts = [
+                            run.part(
+                                file, f"{_folder(file)}part-{number:0{_DIGITS}}{suffix}", staging, checked
+                            )
+                            for number, file in enumerate(inputs.files)
+                        ]
+                        if run.seen is not None:
+                            run.seen.check()
+                    signals.check()
+                    remembering.close()  # what was sent is kept in mind before the folder has its name
+                    report = privacy_report(
+                        *(request, plan, release, sum(each.rows for each in parts), digest_of(parts)),
+                        array=False,
+                        charge=charge,
+                        files=[each._asdict() for each in parts],
+                    )
+                    report = report if signer is None else signer.signed(report)
+                    staging.finish((json.dumps(report, indent=2, allow_nan=False) + "\n").encode(), signals)
+            except BaseException as error:
+                if keyed is None or not isinstance(error, (Interrupted, OSError, MemoryError)):
+                    staging.discard()
+                raise
     enter_output(request, release, report["output_sha256"], watcher)
     moved_note(plan, run.moved, watcher, "" if run.whole else ", in the files of this run")
     return report
@@ -130,8 +138,9 @@ def _refuse_options(request: Request) -> None:
     """Refuse options that a folder has no use for."""
     if request.report is not None:
         raise UsageError("--report: is for -o -; a folder has its report in it")
-    if request.release.memoize:
-        raise UsageError("--memoize: is for one file a snapshot; join the files of a day first")
+    store = request.release.store
+    if store is not None and resolved(store).is_relative_to(resolved(request.target)):
+        raise UsageError("--store: is in the output's folder; keep it where the key is, apart from it")
     if request.seed is not None:
         raise UsageError("--seed: is for one file; a folder is made repeatable by a plan and a key")
 
@@ -205,6 +214,8 @@ class _Run:
                         reader, reads, self._batch, self._of(file), self._form, written, at, self._commas
                     )
                 known = Part(name, rows, written.hexdigest())
+                if release is not None and release.days is not None:
+                    release.days.keep()  # before the file is known to be finished
         if name not in staging.finished:
             staging.keep(known)
         self._done += file.size

@@ -131,8 +131,6 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
         raise UsageError("--plan is for tables; an array has no names of columns")
     signer = None if request.sign is None else Signer(request.sign)
     if inputs is not None:
-        if request.release.memoize:
-            raise UsageError("--memoize: is for one file a snapshot; join the files of a day first")
         if request.seed is not None:
             raise UsageError("--seed: is for one file; several are made repeatable by a plan and a key")
         return _perturb(request, inputs, forms[1], target, beside, watcher, signer)
