@@ -71,7 +71,7 @@ def test_no_two_records_are_told_apart_better(name: str, n: int) -> None:
             assert true <= bound * (1.0 + 1e-9) + 1e-14
             if true > 1e-3:
                 near = min(near, bound / true)
-    assert near < 2.0 or name != "wide"  # a slope is as loose as noise is coarse
+    assert near < 3.0 or name != "wide"  # a slope is as loose as noise is coarse
 
 
 def test_a_sum_of_users_that_are_not_there_is_below_the_truth() -> None:

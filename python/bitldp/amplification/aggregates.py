@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Cap, Design, Matrix, Shift, Subset, Unary, Window
+from bitldp.accounting.search import least_epsilon
 from bitldp.amplification.binary import Binary
 from bitldp.amplification.blankets import blanketed, pairs
 from bitldp.amplification.datasets import Datasets
-from bitldp.accounting.search import least_epsilon
 from bitldp.amplification.sums import clamped, noised, summed
 from bitldp.amplification.vectors import Vectors
 from bitldp.base import checks
