@@ -162,7 +162,7 @@ class Vector(SumKind):
     def usual(self) -> int:
         """Integer that hardly any record has beyond, B: any coordinate of a vector with a chance of 1e-9.
 
-        Whatever the vector is, if it does not depend on the rotation's signs: a coordinate of a rotated vector
+        Whatever the vector is, if it does not depend on the rotation's signs: a coordinate of a rotated one
         is sub-Gaussian with the variance proxy R^2/D (Hoeffding), and the dither is within one step.
         """
         near = self._steps * math.sqrt(2.0 * math.log(2.0 * self.coordinates / _WRAPPED) / self.coordinates)
