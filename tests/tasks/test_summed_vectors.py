@@ -10,7 +10,7 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp.amplification import summed_central_delta, summed_central_epsilon
-from bitldp.amplification.vectors import Vectors
+from bitldp.amplification.vectors import SummedVectors
 from bitldp.channels import Shift
 from bitldp.channels.noise import gaussian_weights, skellam_weights
 from bitldp.channels.normal import epsilon_of
@@ -61,7 +61,7 @@ def test_no_two_records_are_told_apart_better(name: str, n: int) -> None:
             )
             for x in (one, other)
         )
-        law = Vectors(Coordinates(channel, d, distance), n)
+        law = SummedVectors(Coordinates(channel, d, distance), n)
         for epsilon in EPSILONS:
             true = max(
                 float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
@@ -80,8 +80,8 @@ def test_a_sum_of_users_that_are_not_there_is_below_the_truth() -> None:
     rows = channel.probabilities()
     law = np.convolve(rows[0], rows[0]), np.convolve(rows[0], rows[3])
     true = float(np.maximum(law[1] - law[0], 0.0).sum())
-    assert Vectors(Coordinates(channel, 1, 3.0), 6).delta(0.0) < true
-    assert true <= Vectors(Coordinates(channel, 1, 3.0), 2).delta(0.0)
+    assert SummedVectors(Coordinates(channel, 1, 3.0), 6).delta(0.0) < true
+    assert true <= SummedVectors(Coordinates(channel, 1, 3.0), 2).delta(0.0)
 
 
 @pytest.mark.slow
@@ -94,7 +94,7 @@ def test_it_is_what_a_secure_sum_of_vectors_says(features: int, epsilon: float, 
     channel = Shift(2 * most + 1, 2 * most + 1 + 2 * reach, list(weights), reach)
     diameter = 2.0 * kind.steps  # type: ignore[attr-defined]
     for survivors in (clients // 2, clients):
-        found = Vectors(Coordinates(channel, kind.coordinates, diameter), survivors).epsilon(1e-6)
+        found = SummedVectors(Coordinates(channel, kind.coordinates, diameter), survivors).epsilon(1e-6)
         assert found == pytest.approx(secure.guarantee.central(survivors).epsilon, rel=1e-4)
 
 
@@ -131,7 +131,7 @@ def test_several_numbers_are_never_above_the_local_guarantee(mechanism) -> None:
 def test_epsilons_beyond_all_doubles_are_no_overflow() -> None:
     """Two records that share no report, and a delta at an epsilon whose exponential is no double."""
     channel = Shift(200, 210, gaussian_weights(1.0, 5), 5)
-    law = Vectors(Coordinates(channel, 3, 1e5), 2)
+    law = SummedVectors(Coordinates(channel, 3, 1e5), 2)
     assert law.epsilon(1e-6) > 1e6
     for epsilon in (600.0, 800.0, 1e300):
         assert 0.0 <= law.delta(epsilon) <= 1.0
@@ -156,7 +156,7 @@ def test_what_no_sum_of_vectors_is_computed_of_is_refused() -> None:
     unlike = list(gaussian_weights(1.0, 5))
     unlike[3], unlike[4] = unlike[4], unlike[3]
     with pytest.raises(TypeError, match="symmetric"):
-        Vectors(Coordinates(Shift(3, 13, unlike, 5), 2, 1.0), 4)
+        SummedVectors(Coordinates(Shift(3, 13, unlike, 5), 2, 1.0), 4)
 
 
 def test_others_who_are_told_are_allowed_for() -> None:

@@ -15,7 +15,7 @@ from bitldp.amplification.binary import Binary
 from bitldp.amplification.blankets import blanketed, pairs
 from bitldp.amplification.datasets import Datasets
 from bitldp.amplification.sums import clamped, noised, summed
-from bitldp.amplification.vectors import Vectors
+from bitldp.amplification.vectors import SummedVectors
 from bitldp.base import checks
 from bitldp.channels.noise import is_log_concave
 from bitldp.channels.normal import epsilon_of
@@ -298,14 +298,14 @@ def _delta_of_vectors(mechanism: Any, law: Coordinates, n: int, epsilon: float) 
         return 0.0
     known = getattr(mechanism, "delta_at", None)  # of those that have a delta
     alone = 1.0 if known is None else float(known(epsilon))
-    return min(Vectors(law, n).delta(epsilon), alone)
+    return min(SummedVectors(law, n).delta(epsilon), alone)
 
 
 def _epsilon_of_vectors(mechanism: Any, law: Coordinates, n: int, delta: float) -> float:
     """Return the epsilon of a sum of vectors, never above that of one report."""
     local, apart = mechanism.guarantee, getattr(mechanism, "gdp_mu", math.inf)
     alone = min(epsilon_of(apart, delta), local.record if delta >= local.delta else math.inf)
-    return min(Vectors(law, n).epsilon(delta), alone)
+    return min(SummedVectors(law, n).epsilon(delta), alone)
 
 
 def _delta(mechanism: Any, n: Any, epsilon: Any, added: bool) -> float:

@@ -14,7 +14,7 @@ from bitldp.mechanism.law import Coordinates
 from bitldp.sums.laws import ShareTable
 from bitldp.sums.normal import slope_of_sum
 
-__all__ = ["Vectors"]
+__all__ = ["SummedVectors"]
 
 _BITS = 128  # of the free noise's weights, so that their floors lose nothing of delta
 _SET_ASIDE = 2.0**-8  # of delta: for the tails of the sum, and as much for clamped noise
@@ -68,7 +68,7 @@ def _free_noise(channel: Shift) -> _FreeNoise | None:
     return _FreeNoise(ShareTable(kept, low, _BITS), (whole - total) / whole)
 
 
-class Vectors:
+class SummedVectors:
     """The sum of n reports of vectors, each coordinate an input that is dithered, with noise, and clamped.
 
     Parameters

@@ -36,7 +36,7 @@ class Noise(Protocol):
 
     @property
     def mirrored(self) -> bool:
-        """Whether a share is the difference of two draws."""
+        """True where a share is the difference of two draws."""
 
     def reach(self, shares: int, tail: float) -> int:
         """Return what the sum of shares exceeds with that chance at most, to one side."""
