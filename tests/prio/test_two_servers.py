@@ -133,9 +133,7 @@ def test_a_liar_with_longer_vectors_is_dropped() -> None:
     for server, message in zip(servers, messages[::-1], strict=True):
         with pytest.raises(ValueError, match="the proof of the report does not hold"):
             server.verify(message)
-    with pytest.raises(
-        ValueError, match=r"^measurement: has another length, or a value that is"
-    ):
+    with pytest.raises(ValueError, match=r"^measurement: has another length, or a value that is"):
         of._prio.shard(of._context, nonce, [2 * high + 1] * length)
     assert [server.count for server in servers] == [1, 1]
     assert of.collect(*(server.total() for server in servers)).n == 1

@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("cryptography", reason="the extra sums is not installed")
 pytest.importorskip("flwr", reason="the extra fl is not installed")
 
-from bitldp.sums.protocol import Stage, SummingClient, masks
+from bitldp.sums.protocol import Stage, SummingClient, SummingServer, masks
 from bitldp.sums.protocol.client import ADVERT, SEALED, Advert
-from bitldp.sums.protocol.messages import flags, flags_size, members, read_rows, rows
+from bitldp.sums.protocol.messages import flags, flags_size, members, message, read_rows, rows
 from support.hostile_sums import ATTACKS, CLIENTS, VICTIM, Flowers, Ours
 from support.linear import linear_complexity
 from support.sums import Machines
@@ -87,6 +87,23 @@ def test_keys_that_stand_twice_are_refused() -> None:
         copied = replace(Advert.of(keys[0]), signature=b"", **{name: getattr(Advert.of(keys[1]), name)})
         keys[0] = bytes(copied) + machines.keys[0].sign(copied.text(machines.agreement, 1, 0))
         assert target.refused(VICTIM, target.said(Stage.SHARE, rows(keys.items())))
+
+
+def test_keys_of_an_older_round_are_refused() -> None:
+    """The client's own keys are fresh; those of all others are what they signed in the round before."""
+    target = Ours()
+    older = read_rows(target.machines.run(1, until=1)[VICTIM][HEAD:], ADVERT, CLIENTS)
+    newer = read_rows(target.machines.run(2, until=1)[VICTIM][HEAD:], ADVERT, CLIENTS)
+    body = rows({**older, VICTIM: newer[VICTIM]}.items())
+    data = message(Stage.SHARE, reply=False, bound=target.machines.agreement.digest, number=2, body=body)
+    assert target.refused(VICTIM, data)
+
+
+def test_an_invitation_holds_a_number_and_nothing_else() -> None:
+    target = Ours()
+    (data,) = set(SummingServer(target.machines.agreement, 5).invite([VICTIM]).values())
+    assert target.refused(VICTIM, data + b"x")
+    assert not target.refused(3, data)
 
 
 def test_members_are_enough_and_each_has_sent_its_shares() -> None:
