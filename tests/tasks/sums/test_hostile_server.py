@@ -99,9 +99,22 @@ def test_keys_of_an_older_round_are_refused() -> None:
     assert target.refused(VICTIM, data)
 
 
+def test_a_client_signs_one_list_and_masks_one_share_a_round() -> None:
+    """Asked again in the same session: for a share under the same masks, and for a shorter list."""
+    target = Ours()
+    data = target.machines.run(until=2)[VICTIM]
+    assert not target.refused(VICTIM, data)
+    assert target.refused(VICTIM, data)
+    target = Ours()
+    target.machines.run(until=3)
+    every, fewer = ({*range(CLIENTS)}, {*range(CLIENTS)} - {5})
+    assert not target.refused(VICTIM, target.said(Stage.AGREE, flags(members(every, CLIENTS))))
+    assert target.refused(VICTIM, target.said(Stage.AGREE, flags(members(fewer, CLIENTS))))
+
+
 def test_an_invitation_holds_a_number_and_nothing_else() -> None:
     target = Ours()
-    (data,) = set(SummingServer(target.machines.agreement, 5).invite([VICTIM]).values())
+    (data,) = set(SummingServer(target.machines.agreement, 5).invite(range(CLIENTS)).values())
     assert target.refused(VICTIM, data + b"x")
     assert not target.refused(3, data)
 
