@@ -41,6 +41,9 @@ class Noise(Protocol):
     def reach(self, shares: int, tail: float) -> int:
         """Return what the sum of shares exceeds with that chance at most, to one side."""
 
+    def __hash__(self) -> int:
+        """Return a hash: laws of sums are kept by their share's."""
+
 
 @dataclass(frozen=True, eq=False)
 class SumLaw:

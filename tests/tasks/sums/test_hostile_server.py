@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("cryptography", reason="the extra sums is not installed")
 pytest.importorskip("flwr", reason="the extra fl is not installed")
 
-from bitldp.sums.protocol import Stage, SummingClient, SummingServer, masks
+from bitldp.sums.protocol import Stage, SummingClient, SummingServer, SumRefusedError, masks
 from bitldp.sums.protocol.client import ADVERT, SEALED, Advert
-from bitldp.sums.protocol.messages import flags, flags_size, members, message, read_rows, rows
+from bitldp.sums.protocol.messages import flags, flags_size, members, message, read_flags, read_rows, rows
 from support.hostile_sums import ATTACKS, CLIENTS, VICTIM, Flowers, Ours
 from support.linear import linear_complexity
 from support.sums import Machines
@@ -110,6 +110,17 @@ def test_a_client_signs_one_list_and_masks_one_share_a_round() -> None:
     every, fewer = ({*range(CLIENTS)}, {*range(CLIENTS)} - {5})
     assert not target.refused(VICTIM, target.said(Stage.AGREE, flags(members(every, CLIENTS))))
     assert target.refused(VICTIM, target.said(Stage.AGREE, flags(members(fewer, CLIENTS))))
+
+
+def test_lists_have_one_spelling() -> None:
+    """Rows that stand twice or descend, and bits beyond the last client."""
+    some = rows([(0, b"ab"), (1, b"cd")])
+    assert read_rows(some, 2, 2) == {0: b"ab", 1: b"cd"}
+    for wrong in (some[6:] + some[:6], some[:6] * 2, some[:6] + rows([(2, b"cd")])):
+        with pytest.raises(SumRefusedError, match="indices must ascend, and be of the list"):
+            read_rows(wrong, 2, 2)
+    with pytest.raises(SumRefusedError, match="clients that do not exist"):
+        read_flags(bytes([0b1000001]), CLIENTS)
 
 
 def test_an_invitation_holds_a_number_and_nothing_else() -> None:
