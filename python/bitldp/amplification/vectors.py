@@ -20,6 +20,7 @@ _BITS = 128  # of the free noise's weights, so that their floors lose nothing of
 _SET_ASIDE = 2.0**-8  # of delta: for the tails of the sum, and as much for clamped noise
 _LARGEST = 1 << 18  # values of a sum's noise, whose integers are multiplied in seconds
 _DELTAS = (1e-3, 1e-6, 1e-9, 1e-12)  # what tails are compared with where a delta is asked for
+_FEW = 1000  # users, whose sums are convolved in tenths of a second
 _TILTS = np.logspace(-1.0, 2.0, 60)
 _UP = 1.0 + 1e-9
 
@@ -122,7 +123,8 @@ class SummedVectors:
 
     def delta(self, epsilon: float) -> float:
         """Return delta at an epsilon, rounded up."""
-        best, least = 1.0, _DELTAS[-1]  # one number that are told, so that their sum is convolved once
+        # of many users one number that are told, so that their sum is convolved once
+        best, least = 1.0, _DELTAS[-1] if self._n > _FEW else None
         for delta in _DELTAS:
             bound, told = self._bound(delta, 1.0 + math.exp(min(epsilon, 600.0)), least)
             best = min(best, bound.delta(epsilon) + told)

@@ -89,6 +89,15 @@ def test_keys_that_stand_twice_are_refused() -> None:
         assert target.refused(VICTIM, target.said(Stage.SHARE, rows(keys.items())))
 
 
+def test_a_round_begins_with_as_many_keys_as_must_survive() -> None:
+    """All six must; five have keys, which the shares of secrets would do with."""
+    target = Ours()
+    target.machines = machines = Machines(CLIENTS, CLIENTS)
+    keys = read_rows(machines.run(until=1)[VICTIM][HEAD:], ADVERT, CLIENTS)
+    assert machines.agreement.needed == 4
+    assert target.refused(VICTIM, target.said(Stage.SHARE, rows((i, k) for i, k in keys.items() if i != 5)))
+
+
 def test_keys_of_an_older_round_are_refused() -> None:
     """The client's own keys are fresh; those of all others are what they signed in the round before."""
     target = Ours()

@@ -378,7 +378,7 @@ def test_the_stream_is_chacha20_of_the_whole_key() -> None:
 
 
 def test_machines_refuse_words_that_are_no_share() -> None:
-    for wrong in (np.full(3, 1 << 16), np.full(3, -1), np.zeros(4, int), np.zeros(3)):
+    for wrong in (np.full(3, 1 << 16), np.array([-1, 5, 5]), np.zeros(4, int), np.zeros(3)):
         machines = Machines()
         messages = machines.run(until=2)
         with pytest.raises((TypeError, ValueError), match="share: must be"):
