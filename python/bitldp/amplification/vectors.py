@@ -145,7 +145,7 @@ class SummedVectors:
 
 def _told(users: int, chance: float, rare: float) -> tuple[int, float]:
     """Return how many users, each with a chance, are rarely exceeded; and the chance that they are."""
-    told = math.ceil(users * chance) if chance else 0
+    told = math.floor(users * chance)
     while told < users and more_than(users, chance, told) > rare:
         told += max(1, told // 64)
     told = min(told, users)
