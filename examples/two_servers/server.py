@@ -15,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from bitldp.sums import Histogram
 from bitldp_prio import TwoServerSum
 
+# Any kind takes the place of the histogram: Count(), Number((0.0, 10.0)), Vector(100, clip=1.0).
 SURVEY = TwoServerSum(Histogram(["never", "sometimes", "often"]), epsilon=1.0, task="example survey")
 
 

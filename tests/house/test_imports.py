@@ -32,7 +32,7 @@ FAMILIES = ("categorical", "numeric", "bits", "points", "record", "ordered", "co
 ORDER = (
     *("base", "privacy", "reference"),
     *("codecs", "channels", "letters", "release", "estimate", "accounting", "mechanism", "design"),
-    *("ledger", "amplification", "sums"),
+    *("ledger", "sums", "amplification"),
     *FAMILIES,
     *("audit", "recommend", "federated", "bitldp"),
     *("tables", "verify", "sklearn"),

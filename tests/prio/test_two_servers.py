@@ -16,7 +16,8 @@ import pytest
 
 pytest.importorskip("bitldp_prio", reason='needs pip install "bitldp[prio]": make test-prio')
 
-from bitldp.sums import Count, Histogram, Number
+from bitldp.channels.normal import continuous_sigma
+from bitldp.sums import Count, Histogram, Number, Vector
 from bitldp_prio import SumServer, TwoServerSum
 from bitldp_prio._prio3 import Prio3
 from bitldp_prio.two_servers import _joined, _parted
@@ -63,6 +64,79 @@ def test_a_mean_is_that_of_the_records_within_its_interval() -> None:
     made = collected(survey(Number((0.0, 10.0), steps=1000)), np.linspace(0, 10, 50))
     assert abs(float(made.value) - 5.0) < 5.0 * float(made.stderr)
     assert float(made.stderr) < 0.1
+
+
+@pytest.mark.slow
+def test_a_mean_of_vectors_is_that_of_the_records_within_its_intervals() -> None:
+    """Some are longer than the norm. Of 20 features none is off by five standard errors: a chance of 1e-5."""
+    of = survey(Vector(20, 2.0))
+    x = np.random.default_rng(1).normal(size=(60, 20))
+    x *= np.linspace(0.5, 6.0, 60)[:, None] / np.linalg.norm(x, axis=1, keepdims=True)
+    truth = x * np.minimum(1.0, 2.0 / np.linalg.norm(x, axis=1, keepdims=True))
+    made = collected(of, x)
+    assert (made.n, made.value.shape) == (60, (20,))
+    assert np.abs(made.value - truth.mean(axis=0)).max() < 5.0 * made.stderr[0] < 0.5
+    with pytest.raises(ValueError, match=r"^x: must be one record"):
+        of.report(x[:2])
+
+
+@pytest.mark.slow
+def test_the_noise_of_vectors_is_that_of_two_servers() -> None:
+    """Between vectors of a ball; one server's noise is enough, and near that of the central mechanism."""
+    of = survey(Vector(50, 3.0), epsilon=1.0)
+    assert 0.999 < of.guarantee.epsilon <= 1.0
+    assert of.guarantee == of._noise.guarantee.central(2)
+    kind, servers = of.kind, two(of)
+    assert isinstance(kind, Vector)
+    totals = [_parted("total", each.total(), 2)[1] for each in servers]
+    noise = np.array(of._prio.unshard(totals), dtype=float)
+    alone = continuous_sigma(1.0, 1e-6) * 2.0 * 3.0 / kind.step
+    assert noise.shape == (64,)
+    # 64 numbers: their mean square is off by 0.18 on average, and here by less than five times that
+    assert 0.1 < np.mean(noise**2) / (2.0 * alone * alone) < 1.05 * 1.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("features", [3, 1000])
+def test_a_vector_s_integers_are_bounded_and_so_is_a_liar(features: int) -> None:
+    of = survey(Vector(features), epsilon=1.0)
+    kind = of.kind
+    assert isinstance(kind, Vector)
+    low, high = of.entries
+    assert low == -high
+    spike, flat = np.eye(1, features)[0], np.full(features, features**-0.5)
+    for seed in range(20):
+        turned, _ = kind.encode(np.stack([spike, flat]), [bytes([seed]) * 32], None)
+        assert np.abs(turned).max() <= high
+    assert (
+        high == kind.bounds[1] or 7.0 < high * math.sqrt(kind.coordinates) * kind.step < of.liar_factor * 1.01
+    )
+    assert of.liar_factor < 12.0
+    assert survey(Count()).liar_factor == survey().liar_factor == 1.0
+
+
+def test_a_liar_with_longer_vectors_is_dropped() -> None:
+    """Integers four times as large as allowed, of a proof of that range, and a share that is raised later."""
+    of = survey(Vector(5), epsilon=1.0)
+    servers, nonce = two(of), os.urandom(16)
+    assert isinstance(of.kind, Vector)
+    length, (_, high) = of.kind.coordinates, of.entries
+    send(servers, of.report(np.ones(5)))
+    public, first, second = Prio3.vector(length, 8 * high).shard(of._context, nonce, [8 * high] * length)
+    with pytest.raises(ValueError, match=r"is no message of this sum|proof of the report does not hold"):
+        send(servers, [_joined(nonce, public, first), _joined(nonce, public, second)])
+    nonce = os.urandom(16)
+    public, first, second = of._prio.shard(of._context, nonce, [2 * high] * length)
+    raised = bytes([first[0] ^ 4]) + first[1:]
+    halves = [_joined(nonce, public, raised), _joined(nonce, public, second)]
+    messages = [server.receive(half) for server, half in zip(servers, halves, strict=True)]
+    for server, message in zip(servers, messages[::-1], strict=True):
+        with pytest.raises(ValueError, match="the proof of the report does not hold"):
+            server.verify(message)
+    with pytest.raises(ValueError, match=r"^measurement: has another length, or a value that is"):
+        of._prio.shard(of._context, nonce, [2 * high + 1] * length)
+    assert [server.count for server in servers] == [1, 1]
+    assert of.collect(*(server.total() for server in servers)).n == 1
 
 
 @pytest.mark.statistical

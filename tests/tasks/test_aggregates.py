@@ -16,7 +16,8 @@ from bitldp.amplification import (
     summed_central_epsilon,
 )
 from bitldp.amplification.blankets import blanketed, of_rows
-from bitldp.amplification.sums import noised
+from bitldp.amplification.sums import clamped, noised
+from bitldp.amplification.sums import summed as clamped_sum
 from bitldp.channels import Matrix, Shift
 from bitldp.channels.noise import gaussian_weights, geometric_weights
 from scipy import signal
@@ -184,3 +185,33 @@ def test_more_users_than_a_sum_is_computed_of_are_refused_by_their_number():
 def test_sums_of_thirteen_bits_of_many_users_take_seconds():
     mechanism = bitldp.compression.Skellam(1, epsilon=8.0, delta=1e-6, output_bits=13)
     assert summed_central_epsilon(mechanism, 100_000, 1e-6) == pytest.approx(0.01528, rel=1e-3)
+
+
+_NEVER = np.array([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5]])
+"""A report that one input never gives: its local epsilon is infinite."""
+
+
+@pytest.mark.parametrize("epsilon", [699.0, 710.0, 1e5, 1e300])
+@pytest.mark.parametrize("summed", [True, False], ids=["sum", "histogram"])
+@pytest.mark.parametrize(
+    ("channel", "n"),
+    [
+        (Matrix(_NEVER), 4),  # all data sets
+        (Matrix(np.array([[1.0, 0.0], [0.5, 0.5]])), 1200),  # bits of many users
+        (Matrix(_NEVER), 3000),  # the blanket
+        (Shift(3, 3 + 2 * 8, gaussian_weights(1.5, 8), 8), 50),  # noise that is never clamped
+    ],
+)
+def test_no_epsilon_is_beyond_doubles(channel, n, summed, epsilon):
+    function = summed_central_delta if summed else shuffled_histogram_central_delta
+    near = function(channel, n, 600.0)
+    assert 0.0 <= function(channel, n, epsilon) <= near * (1.0 + 1e-9)
+    assert summed_central_epsilon(channel, n, 1e-3) > 0.0
+
+
+@pytest.mark.parametrize("epsilon", [699.0, 710.0, 1e300])
+def test_no_epsilon_of_clamped_noise_is_beyond_doubles(epsilon):
+    law = clamped(Shift(3, 19, gaussian_weights(1.5, 10, lumped=True), 8))
+    assert law is not None
+    for n in (1, 40):
+        assert 0.0 <= clamped_sum(law, n, epsilon) <= clamped_sum(law, n, 600.0) * (1.0 + 1e-9)

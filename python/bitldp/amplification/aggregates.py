@@ -10,15 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Cap, Design, Matrix, Shift, Subset, Unary, Window
+from bitldp.accounting.search import least_epsilon
 from bitldp.amplification.binary import Binary
 from bitldp.amplification.blankets import blanketed, pairs
 from bitldp.amplification.datasets import Datasets
-from bitldp.amplification.search import least_epsilon
 from bitldp.amplification.sums import clamped, noised, summed
+from bitldp.amplification.vectors import SummedVectors
 from bitldp.base import checks
 from bitldp.channels.noise import is_log_concave
 from bitldp.channels.normal import epsilon_of
 from bitldp.mechanism.base import Mechanism
+from bitldp.mechanism.law import Coordinates
 from bitldp.privacy import Guarantee
 from bitldp.release.shift import law_of
 
@@ -43,9 +45,10 @@ def summed_central_epsilon(mechanism: Any, n: int, delta: float) -> float:
     ----------
     mechanism : Mechanism or channel
         What every user reports one number or category with: a mechanism of one column whose law is a
-        `Window`, a `Matrix` or a `Shift`, or such a channel; for shuffled reports, a `Design`, a `Subset` or
-        a `Unary` (`BlockDesign`, `SubsetSelection`, `OUE`), too, and local hashing (`OLH`), whose functions
-        are public.
+        `Window`, a `Matrix` or a `Shift`, or such a channel. For sums, also a mechanism of several numbers
+        or of a vector that adds symmetric noise to each (`BallGaussian`, `Gaussian`, `Laplace`); for shuffled
+        reports, a `Design`, a `Subset` or a `Unary` (`BlockDesign`, `SubsetSelection`, `OUE`), too, and local
+        hashing (`OLH`), whose functions are public.
     n : int
         Users, each of whom sends one report, 1 to 2**24.
     delta : float
@@ -60,7 +63,8 @@ def summed_central_epsilon(mechanism: Any, n: int, delta: float) -> float:
     Raises
     ------
     ValueError, TypeError
-        For a parameter out of its range, or a mechanism of several columns or of another law.
+        For a parameter out of its range, a mechanism of several columns or of another law, or a sum of so
+        much noise that it would take minutes.
 
     Notes
     -----
@@ -75,6 +79,11 @@ def summed_central_epsilon(mechanism: Any, n: int, delta: float) -> float:
     pair of neighbouring data sets is found, where they are not too many; of reports of two values by two
     inputs for any n, within 0.2 % of epsilon (data sets are bounded some at a time); else the bound of
     `shuffled_histogram_central_epsilon`, of which a sum is a function.
+
+    Of vectors it is a bound, by normal laws that two records are told apart no better than: their distance
+    in steps (within a ball, or all numbers moved by the whole interval) times a slope that the integers of
+    the sum's noise have (`bitldp.sums.normal.slope_of_sum`), as of `bitldp.sums.Vector`; the few reports
+    that are clamped count as told. There the local epsilon, at `delta`, is one of normal laws, too.
 
     Examples
     --------
@@ -275,7 +284,35 @@ def _bound(report: _Report, n: int, added: bool) -> Callable[[float], float]:
     return lambda epsilon: blanketed(inputs, n, epsilon)
 
 
+def _vectors(mechanism: Any, added: bool) -> Coordinates | None:
+    """Return the law of the coordinates of a vector whose reports are added up; None of one number."""
+    if not added or not isinstance(mechanism, Mechanism) or mechanism.columns == 1:
+        return None
+    return mechanism._coordinates()
+
+
+def _delta_of_vectors(mechanism: Any, law: Coordinates, n: int, epsilon: float) -> float:
+    """Return the delta of a sum of vectors, never above that of one report."""
+    local = mechanism.guarantee
+    if not local.delta and epsilon >= local.record:
+        return 0.0
+    known = getattr(mechanism, "delta_at", None)  # of those that have a delta
+    alone = 1.0 if known is None else float(known(epsilon))
+    return min(SummedVectors(law, n).delta(epsilon), alone)
+
+
+def _epsilon_of_vectors(mechanism: Any, law: Coordinates, n: int, delta: float) -> float:
+    """Return the epsilon of a sum of vectors, never above that of one report."""
+    local, apart = mechanism.guarantee, getattr(mechanism, "gdp_mu", math.inf)
+    alone = min(epsilon_of(apart, delta), local.record if delta >= local.delta else math.inf)
+    return min(SummedVectors(law, n).epsilon(delta), alone)
+
+
 def _delta(mechanism: Any, n: Any, epsilon: Any, added: bool) -> float:
+    vectors = _vectors(mechanism, added)
+    if vectors is not None:
+        n, epsilon = checks.integer("n", n, 1, _USERS), checks.budget("epsilon", epsilon)
+        return _delta_of_vectors(mechanism, vectors, n, epsilon)
     report, n = _law(mechanism, added), checks.integer("n", n, 1, _USERS)
     epsilon = checks.budget("epsilon", epsilon)
     if epsilon >= report.epsilon:
@@ -288,6 +325,10 @@ def _delta(mechanism: Any, n: Any, epsilon: Any, added: bool) -> float:
 
 
 def _epsilon(mechanism: Any, n: Any, delta: Any, added: bool) -> float:
+    vectors = _vectors(mechanism, added)
+    if vectors is not None:
+        n, delta = checks.integer("n", n, 1, _USERS), checks.chance("delta", delta)
+        return _epsilon_of_vectors(mechanism, vectors, n, delta)
     report, n = _law(mechanism, added), checks.integer("n", n, 1, _USERS)
     delta = checks.chance("delta", delta)
     local = report.epsilon

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp.amplification.search import least_epsilon
+from bitldp.accounting.search import least_epsilon
 from bitldp.amplification.sums import ROUND, UP, WIDTH
 
 __all__ = ["Binary", "binomial"]

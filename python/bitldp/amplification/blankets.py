@@ -22,6 +22,7 @@ _FINE = 32.0  # steps of the lattice for one deviation of a number
 _MOST = 1 << 22  # steps of the window
 _ENTRIES = 1 << 25  # of all pairs of rows, that are looked at one by one
 _NEAR = 1e-13  # of delta, that a pair may be above another that stands for it, with all rounding
+_STEEPEST = 300.0  # epsilon: its exponential is squared, and a larger epsilon has no larger delta
 _GAIN = 2.0**-50  # of the two chances: more than the rounding of their difference
 _FACTOR = 2.0**-50  # for each user: more than the rounding of a chance, in a product
 
@@ -179,7 +180,7 @@ def _worst(inputs: Iterable[Pair], epsilon: float) -> tuple[list[_Gains], float]
     its sums. It is enough to compare where the larger one, which is linear between its values, has a value.
     Where the difference is d at most, E[(Z_1 + ... + Z_n)_+]/n differs by d at most.
     """
-    factor, left = math.exp(min(epsilon, 700.0)), []
+    factor, left = math.exp(min(epsilon, _STEEPEST)), []
     for least, one, other in inputs:
         said = least > 0.0
         gains = one[said] * (1.0 + _GAIN) - factor * (1.0 - _GAIN) * other[said]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp.amplification.search import least_epsilon
+from bitldp.accounting.search import least_epsilon
 from bitldp.amplification.sums import ROUND
 
 __all__ = ["Datasets"]

@@ -13,7 +13,7 @@ from bitldp.channels.noise import is_log_concave
 from bitldp.channels.tails import _power, _tilt, _tilted
 from bitldp.privacy import ONE
 
-__all__ = ["Clamped", "Sum", "clamped", "noised", "summed"]
+__all__ = ["Clamped", "Sum", "clamped", "more_than", "noised", "summed"]
 
 ROUND = 2.0**-53  # unit roundoff of doubles
 WIDTH = 9.0  # standard deviations of the tilted sum that are looked at, to either side
@@ -180,10 +180,10 @@ def summed(noise: Clamped, n: int, epsilon: float) -> float:
     both = (False,) if mirrored else (False, True)
     _check_window(noise, n)
     first = 0
-    while first < others // _SPARED and _more(others, noise.told, first) > _SELDOM:
+    while first < others // _SPARED and more_than(others, noise.told, first) > _SELDOM:
         first += 1
     for told in range(first, others + 1):
-        more = _more(others, noise.told, told)
+        more = more_than(others, noise.told, told)
         if more < best:
             reached = max(_summed(noise, others - told, epsilon, turned) for turned in both)
             best = min(best, reached + more)
@@ -194,7 +194,7 @@ def summed(noise: Clamped, n: int, epsilon: float) -> float:
         ):  # of so many users one evaluation takes seconds, and each told user little
             last = _last(others, noise.told, told)
             reached = max(_summed(noise, others - last, epsilon, turned) for turned in both)
-            best = min(best, reached + _more(others, noise.told, last))
+            best = min(best, reached + more_than(others, noise.told, last))
             break
     return min(1.0, (best + noise.lost) * UP)
 
@@ -202,7 +202,7 @@ def summed(noise: Clamped, n: int, epsilon: float) -> float:
 def _last(users: int, chance: float, first: int) -> int:
     """Return the number of told users that is rarely exceeded."""
     told = first
-    while told < users and _more(users, chance, told) > _RARE:
+    while told < users and more_than(users, chance, told) > _RARE:
         told += 1
     return told
 
@@ -219,7 +219,7 @@ def _check_window(noise: Clamped, n: int) -> None:
         )
 
 
-def _more(users: int, chance: float, most: int) -> float:
+def more_than(users: int, chance: float, most: int) -> float:
     """Return Chernoff's bound of the chance that more than `most` users have what each has with a chance."""
     share = (most + 1) / max(users, 1)
     if share > 1.0 or chance == 0.0:

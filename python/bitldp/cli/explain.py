@@ -373,7 +373,7 @@ def explain(
     """Show what a setting guarantees and how far off its reports are, without any data.
 
     sum explains a secure sum, of which only the total is shown: a count, with --categories a histogram, with
-    --low and --high the mean of numbers.
+    --low and --high the mean of numbers, with --features that of vectors of a length up to --radius.
 
     Example: bitldp explain frr --features 100 --epsilon 8 --calibration paper --users 10000
     """

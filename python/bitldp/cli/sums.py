@@ -9,18 +9,18 @@ from rich.console import Console
 from rich.table import Table
 
 from bitldp.base.documents import jsonable
-from bitldp.cli.catalogue import bounded, needed, shown
+from bitldp.cli.catalogue import MOST_FEATURES, bounded, needed, shown
 from bitldp.cli.errors import UsageError
 from bitldp.cli.screen import print_whole
 from bitldp.privacy import number
-from bitldp.sums import Count, Histogram, Number, SecureSum, SumKind
+from bitldp.sums import Count, Histogram, Number, SecureSum, SumKind, Vector
 
 __all__ = ["SUM", "print_sum", "sum_facts"]
 
 SUM = "sum"
 """Word for a secure sum in the place of a mechanism."""
 
-_TAKEN = ("categories", "low", "high", "steps", "clip", "delta")
+_TAKEN = ("categories", "low", "high", "steps", "clip", "features", "radius", "delta")
 _SHARES = (0.3, 0.5, 0.7, 0.9, 1.0)  # of the floor, whose epsilon is shown
 _MOST_CATEGORIES = 1 << 20
 _POOR = 3.0  # a local epsilon above which it is none worth the name
@@ -88,12 +88,23 @@ def sum_facts(
 
 
 def _kind(options: Mapping[str, Any]) -> SumKind:
-    """Return the kind of sum that options are of: a histogram, a number, else a count."""
-    numeric = {name for name in ("low", "high", "steps", "clip") if name in options}
+    """Return the kind of sum that options are of: a vector, a histogram, a number, else a count."""
+    if "radius" in options and "features" not in options:
+        raise UsageError("--radius: is the length that vectors are scaled down to; --features is needed")
+    numeric = [name for name in ("clip", "high", "low", "steps") if name in options]
+    kinds = {
+        "--features": "vectors",
+        "--categories": "a histogram",
+        shown((numeric or ["low"])[0]): "numbers",
+    }
+    named = [option for option in kinds if option[2:] in options]
+    if len(named) > 1:
+        first, second = named[:2]
+        raise UsageError(f"{first}: is for {kinds[first]}, {second} for {kinds[second]}; give one of them")
+    if "features" in options:
+        bounded("--features", options["features"], MOST_FEATURES)
+        return Vector(options["features"], options.get("radius", 1.0))
     if "categories" in options:
-        if numeric:
-            option = shown(min(numeric))
-            raise UsageError(f"--categories: is for a histogram, {option} for numbers; give one of them")
         bounded("--categories", options["categories"], _MOST_CATEGORIES)
         return Histogram(options["categories"])
     if numeric:
@@ -116,6 +127,11 @@ def print_sum(facts: Mapping[str, Any], console: Console, *, as_json: bool = Fal
     shares = {"polya": "Pólya", "skellam": "Skellam", "signs": "thinned signs"}
     budget = f"epsilon {terms['epsilon']}, delta {terms['delta']}"
     table.add_row("asked for", f"{budget}, {terms['clients']:,} clients")
+    if "features" in terms:
+        size = f"{terms['features']:,} features of a length up to {terms['clip']}"
+        table.add_row(
+            "a vector", f"{size}, in {terms['coordinates']:,} integers, {terms['steps']} steps long"
+        )
     table.add_row("neighbouring data sets", "differ in one record, replaced")
     for each in facts["central"]:
         said = "exact" if each["exact"] else "at most"

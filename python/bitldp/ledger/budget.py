@@ -8,19 +8,17 @@ Every epsilon in it is the exact one of a record, and the total is for all relea
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from fractions import Fraction
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import NoReturn
 
 from bitldp.base import checks
 from bitldp.base.files import resolved
 from bitldp.ledger import file
-from bitldp.ledger.balance import Balance, BudgetExceededError, SumsBudget, above, below
-from bitldp.ledger.entry import CENTRAL, RESERVATION, SUMS, Entry, checked, named, stamped, summed
+from bitldp.ledger.balance import BudgetExceededError
+from bitldp.ledger.charges import Charges
+from bitldp.ledger.entry import Entry
 from bitldp.ledger.file import (
     HeldFile,
     LedgerChangedError,
@@ -31,11 +29,6 @@ from bitldp.ledger.file import (
     state_of,
     written,
 )
-from bitldp.mechanism.base import Mechanism
-from bitldp.privacy import Guarantee
-
-if TYPE_CHECKING:
-    from bitldp.accounting import Account
 
 __all__ = [
     "BudgetExceededError",
@@ -47,7 +40,7 @@ __all__ = [
 ]
 
 
-class Ledger:
+class Ledger(Charges):
     """Releases about a set of people, and their cost within a budget.
 
     Parameters
@@ -93,12 +86,9 @@ class Ledger:
     """
 
     def __init__(self, budget: float, *, delta: float = 0.0) -> None:
-        self._balance = Balance(budget, delta)
-        self._lock = threading.RLock()
-        self._process = os.getpid()
+        super().__init__(budget, delta=delta)
         self._seen: dict[Path, str] = {}  # checksums of its files, as they were read or written last
         self._file: HeldFile | None = None  # while it is open
-        self._closed = False
 
     @classmethod
     @contextmanager
@@ -346,287 +336,10 @@ class Ledger:
         with self._lock:
             return written(self.budget, self.delta, self._balance.entries)
 
-    @property
-    def budget(self) -> float:
-        """Epsilon that all releases together may cost."""
-        return self._balance.budget
-
-    @property
-    def delta(self) -> float:
-        """Delta that all releases together may cost."""
-        return self._balance.delta
-
-    @property
-    def spent(self) -> float:
-        """Epsilon that the releases have cost, rounded up."""
-        with self._lock:
-            return above(self._balance.spent.epsilon)
-
-    @property
-    def spent_delta(self) -> float:
-        """Delta that the releases have cost, rounded up."""
-        with self._lock:
-            return above(self._balance.spent.delta)
-
-    @property
-    def remaining(self) -> float:
-        """Epsilon that may still be spent, rounded down."""
-        with self._lock:
-            return below(Fraction(self.budget) - self._balance.spent.epsilon)
-
-    @property
-    def remaining_delta(self) -> float:
-        """Delta that may still be spent, rounded down."""
-        with self._lock:
-            return below(Fraction(self.delta) - self._balance.spent.delta)
-
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        """The charges, oldest first."""
-        with self._lock:
-            return tuple(self._balance.entries)
-
-    def charge(
-        self,
-        release: Mechanism | Guarantee,
-        count: int = 1,
-        *,
-        note: str = "",
-        reservation: str = "",
-    ) -> Entry:
-        """Charge releases before they are made, or refuse to.
-
-        Parameters
-        ----------
-        release : Mechanism or Guarantee
-            What is released with, or its guarantee. The exact epsilon of a record is charged, and never the
-            claimed one.
-        count : int
-            How many releases about the same records, 1 or more.
-        note : str
-            A remark to keep with the charge. No private value belongs in it.
-        reservation : str
-            Name of a reservation that the releases draw on first; see `reserve`.
-
-        Returns
-        -------
-        Entry
-            What was recorded, with the time and the user of the process.
-
-        Raises
-        ------
-        BudgetExceededError
-            If the releases would cost more than remains. Nothing is charged, and nothing may be released.
-        ValueError, TypeError
-            For an argument of the wrong kind, or a guarantee that holds no valid numbers.
-        LedgerChangedError, OSError
-            If the ledger is open, and its file was changed or cannot be written. Nothing is charged, and
-            nothing may be released.
-        RuntimeError
-            If the ledger was closed, or belongs to another process.
-        """
-        return self._charge(Entry(*named(release), count, note, reservation=reservation))
-
-    def _charge(self, entry: Entry) -> Entry:
-        """Charge an entry, once it is checked, with the time and the user."""
-        entry = stamped(checked(entry))
-        self._extend([entry])
-        return entry
-
-    def reserve(self, name: str, epsilon: float, *, delta: float = 0.0) -> Entry:
-        """Keep a part of the budget for releases that name it, until it is reserved anew with another amount.
-
-        Parameters
-        ----------
-        name : str
-            Name of the reservation; `charge` draws on it by `reservation`.
-        epsilon, delta : float
-            What is kept, for all of its releases together. It counts as spent from now on; what its releases
-            cost beyond it is charged to the rest of the budget. The same name with 0 gives back what is left.
-
-        Returns
-        -------
-        Entry
-            What was recorded.
-
-        Raises
-        ------
-        BudgetExceededError
-            If more is asked than remains. Nothing is reserved.
-        ValueError, TypeError
-            For an empty name, or an amount out of its range.
-        LedgerChangedError, OSError, RuntimeError
-            As of `charge`.
-
-        Examples
-        --------
-        >>> import bitldp
-        >>> ledger = bitldp.Ledger(4.0)
-        >>> entry = ledger.reserve("survey in May", 3.0)
-        >>> ledger.remaining
-        1.0
-        >>> entry = ledger.charge(bitldp.GRR(4, epsilon=2.0), reservation="survey in May")
-        >>> ledger.remaining, round(ledger.reservations["survey in May"], 9)
-        (1.0, 1.0)
-        """
-        amount, delta = checks.budget("epsilon", epsilon), checks.budget("delta", delta)
-        kept = Guarantee(amount, amount, amount, amount, delta)
-        return self._charge(Entry(RESERVATION, kept, 1, reservation=name))
-
-    def allow_sums(self, epsilon: float, *, delta: float) -> Entry:
-        """Set what sums of these people may cost together, in the central model; it is no part of the budget.
-
-        Parameters
-        ----------
-        epsilon, delta : float
-            Of all sums, against who sees nothing but their totals. Said anew, they replace what was said.
-
-        Raises
-        ------
-        BudgetExceededError
-            If the sums so far have cost more.
-        ValueError, TypeError
-            For an amount out of its range.
-        LedgerChangedError, OSError, RuntimeError
-            As of `charge`.
-        """
-        amount, delta = checks.budget("epsilon", epsilon), checks.budget("delta", delta)
-        kept = Guarantee(amount, amount, amount, amount, delta)
-        return self._charge(Entry(SUMS, kept, 1, model=CENTRAL))
-
-    def charge_sum(self, secure: Any, *, note: str = "") -> Entry:
-        """Charge a secure sum before its shares are made, or refuse to.
-
-        Its central guarantee is never added to that of local releases: `spent` does not change, `sums` does.
-        Whoever sees both has the sum of the two.
-
-        Parameters
-        ----------
-        secure : bitldp.sums.SecureSum
-            Charged is its central epsilon for the least number of survivors.
-        note : str
-            As of `charge`.
-
-        Returns
-        -------
-        Entry
-            Its `model` is "central", and `release` the digest of the sum's terms.
-
-        Raises
-        ------
-        BudgetExceededError
-            If sums would cost more than `allow_sums` set aside, which is nothing at first.
-        ValueError, TypeError, LedgerChangedError, OSError, RuntimeError
-            As of `charge`.
-
-        Examples
-        --------
-        >>> import bitldp
-        >>> from bitldp.sums import Count, SecureSum
-        >>> ledger = bitldp.Ledger(2.0)
-        >>> entry = ledger.allow_sums(1.0, delta=1e-5)
-        >>> entry = ledger.charge_sum(SecureSum(Count(), epsilon=0.75, clients=500))
-        >>> ledger.spent, round(ledger.sums.spent, 4)
-        (0.0, 0.75)
-        """
-        return self._charge(summed(secure, note))
-
-    @property
-    def sums(self) -> SumsBudget:
-        """Budget and cost of sums, in the central model."""
-        with self._lock:
-            return self._balance.spent.sums.rounded()
-
-    @property
-    def reservations(self) -> dict[str, float]:
-        """Epsilon that is left of each reservation, rounded down, by name."""
-        with self._lock:
-            held = self._balance.spent.reservations
-            return {name: max(0.0, below(each.epsilon - each.used_epsilon)) for name, each in held.items()}
-
-    def _extend(self, entries: Sequence[Entry]) -> None:
-        """Charge checked entries, all or none."""
-        with self._lock:
-            self._usable()
-            spent = self._balance.after(entries)
-            self._kept(chain(self._balance.entries, entries))
-            self._balance.add(entries, spent)
-
-    def _replace(self, entries: Sequence[Entry]) -> None:
-        """Put checked entries in the place of all that there are."""
-        with self._lock:
-            self._usable()
-            balance = Balance(self.budget, self.delta, entries)
-            self._kept(balance.entries)
-            self._balance = balance
-
     def _kept(self, entries: Iterable[Entry]) -> None:
         """Write what will be the charges to the open file, if there is one; a failure means no charge."""
         if self._file is not None:
             self._save(self._file, entries)
-
-    def _usable(self) -> None:
-        """Refuse to spend a budget that another may spend as well."""
-        if self._process != os.getpid():
-            raise RuntimeError("the ledger belongs to the process that was forked; open its file")
-        if self._closed:
-            raise RuntimeError("the ledger was closed; others may have charged it since: open it again")
-
-    @contextmanager
-    def charging(
-        self,
-        release: Mechanism | Guarantee,
-        count: int = 1,
-        *,
-        note: str = "",
-        reservation: str = "",
-    ) -> Iterator[Entry]:
-        """Charge, then run the body of a ``with`` statement, which makes the release.
-
-        The charge is made first, so that the body does not run if the budget is exhausted. It stays if the
-        body fails: a report may have left before the failure, and the ledger cannot know.
-
-        Parameters
-        ----------
-        release, count, note, reservation
-            As of `charge`.
-
-        Yields
-        ------
-        Entry
-            What was recorded.
-        """
-        yield self.charge(release, count, note=note, reservation=reservation)
-
-    def account(self, delta: float, method: Literal["basic", "renyi", "pld"] = "pld") -> Account:
-        """Return the cost of all releases by a finer accountant than the sum that the budget is for.
-
-        Parameters
-        ----------
-        delta : float
-            Delta, as in `bitldp.accounting.account`.
-        method : {"basic", "renyi", "pld"}
-            The accountant.
-
-        Returns
-        -------
-        bitldp.accounting.Account
-            From the guarantees of the charges but those of sums, the ledger's only knowledge of the
-            mechanisms. These themselves, given to `bitldp.accounting.account`, may show that they cost less.
-
-        Raises
-        ------
-        ValueError, TypeError, MissingExtraError
-            As of `bitldp.accounting.account`; also if there are no charges.
-
-        Notes
-        -----
-        It is a report. The budget is kept by basic composition, whatever this says.
-        """
-        from bitldp.accounting import account
-
-        local = [(entry.guarantee, entry.count) for entry in self.entries if not entry.model]
-        return account(local, delta=delta, method=method)
 
     def __repr__(self) -> str:
         """Return budget, what is spent, and the number of charges."""

@@ -24,7 +24,7 @@ from bitldp.letters.reach import Reach, checked_part
 from bitldp.mechanism.described import Variant, letter_facts
 from bitldp.mechanism.docstrings import completed, own_docstring
 from bitldp.mechanism.hints import RANDOMIZE, hint_of, refuse_unknown
-from bitldp.mechanism.law import Experiment, Pair, Symbols, far_ends
+from bitldp.mechanism.law import Coordinates, Experiment, Pair, Symbols, far_ends
 from bitldp.mechanism.parameters import declared, frozen, lasting, plain, short, short_name
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
 from bitldp.release.base import Call, Direct, called
@@ -426,6 +426,10 @@ class Mechanism(metaclass=_Hinting):
             Where a mechanism does not know them: its guarantee, as the law of the whole report.
         """
         return (Symbols((self.guarantee,), 1),)
+
+    def _coordinates(self) -> Coordinates | None:
+        """Return what sums of its reports are accounted by, for a vector with noise in every coordinate."""
+        return None
 
     @property
     @abstractmethod

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from bitldp._core import Shift
 from bitldp.base import checks
 from bitldp.privacy import ONE
 
@@ -46,6 +47,24 @@ class Symbols(NamedTuple):
 
     laws: tuple[Any, ...]
     times: int
+
+
+class Coordinates(NamedTuple):
+    """Independent coordinates of a report, each an input that is dithered and has integer noise.
+
+    Attributes
+    ----------
+    channel : Shift
+        Of every coordinate.
+    features : int
+        How many coordinates, d.
+    diameter : float
+        How far the inputs of two records are apart at most, in steps and in the l2 norm.
+    """
+
+    channel: Shift
+    features: int
+    diameter: float
 
 
 @dataclass(frozen=True, eq=False)

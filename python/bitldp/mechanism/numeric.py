@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Cube
+from bitldp._core import Cube, Shift
 from bitldp.base import checks
 from bitldp.base.arrays import position
 from bitldp.estimate.estimates import Estimate
@@ -22,7 +22,16 @@ from bitldp.estimate.statistics import Statistic, of_letters
 from bitldp.letters.reach import Reach
 from bitldp.letters.spread import Mixed, Spread
 from bitldp.mechanism.base import Part, Takes
-from bitldp.mechanism.law import TABLE, Block, Experiment, Pair, Symbols, codes_of, of_rows
+from bitldp.mechanism.law import (
+    TABLE,
+    Block,
+    Coordinates,
+    Experiment,
+    Pair,
+    Symbols,
+    codes_of,
+    of_rows,
+)
 from bitldp.mechanism.parameters import Budget, Features, Flag, Interval, Unit, one_of
 from bitldp.mechanism.reports import ArrayOrPair
 from bitldp.privacy import ONE, Guarantee, composed, share
@@ -479,6 +488,14 @@ class Numeric(Means):
         release = self._released(share(epsilon, parts) if self.unit == "record" else epsilon, interval)
         exact = release.epsilon
         return release, Guarantee.judge(epsilon, (exact, exact, composed(exact, parts)), unit=self.unit)
+
+    def _coordinates(self) -> Coordinates | None:
+        """Return the law of all numbers, where each has noise of its own: they may all move by all steps."""
+        channel = self._release.channel
+        if not isinstance(channel, Shift) or self._whole or self.k is not None:
+            return None
+        steps = channel.inputs - 1
+        return Coordinates(channel, self.features, steps * math.sqrt(self.features) * (1.0 + 2.0**-50))
 
     def _sampled(self) -> int | None:
         """Return how many coordinates of a record are released; None where all are."""

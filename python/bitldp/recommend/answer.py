@@ -78,7 +78,7 @@ class InSum(NamedTuple):
     epsilon, delta : float
         Of the total, in the central model: no local guarantee.
     stderr : float
-        Standard error of an estimate by the total.
+        Standard error of an estimate by the total; of vectors that of all coordinates, in the l2 norm.
     local : float
         That of the recommended mechanism's reports, whose epsilon is local.
     """

@@ -25,7 +25,7 @@ NORMS = ("l1", "l2", "linf")
 # The arguments that a task has a use for; every other one is refused where it is given.
 _USED = {
     "mean": ("features", "interval", "thorough", "users"),
-    "vector": ("features", "norm"),
+    "vector": ("features", "norm", "users"),
     "frequency": ("features", "categories", "users"),
     "record": ("features", "categories", "interval"),
     "point": ("features", "candidates", "metric", "thorough"),
@@ -172,7 +172,9 @@ def asked(
     sizes = _sizes(task, categories, count)
     values = len(sizes) if task == "frequency" else max(1, count)
     if users is not None and liars is None and task in ("mean", "frequency") and values > 1:
-        raise ValueError("users: without liars it is for a secure sum, of one number or category a record")
+        raise ValueError(
+            "users: without liars it is for a secure sum, of one number, category or vector a record"
+        )
     question = Question(
         epsilon=budget,
         features=values,

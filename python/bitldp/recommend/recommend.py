@@ -25,7 +25,7 @@ from bitldp.recommend.candidates import NOTES, REGISTRY, LeftOutError, Maker
 from bitldp.recommend.extra import Extra, added, measured_extra
 from bitldp.recommend.measure import MEASURES, Measured, closed_form, influence, measured
 from bitldp.recommend.question import Criterion, Norm, Question, Task, asked
-from bitldp.sums import Histogram, Number, SecureSum
+from bitldp.sums import Histogram, Number, SecureSum, SumKind, Vector
 
 __all__ = ["Recommendation", "Row", "asked_again", "recommend"]
 
@@ -101,8 +101,9 @@ def recommend(
         2**64; of an alphabet of a letters and length l about a**l.
     users : int, optional
         For "distribution", and with `liars`: records that are estimated from. None: 100,000. The square
-        wave's bias, and what liars move, count the more, the more there are. For "mean" and "frequency" of
-        one number or category a record: clients of a secure sum, whose error is told beside (`in_sum`).
+        wave's bias, and what liars move, count the more, the more there are. For "vector", and for "mean" and
+        "frequency" of one number or category a record: clients of a secure sum, whose error is shown beside
+        (`in_sum`).
     liars : float, optional
         For "mean", "frequency", "record", "range" and "top": the share of the records, 0 to 1, whose reports
         say what moves an estimate furthest. Variances count with n times the square of that move (`influence`
@@ -178,26 +179,34 @@ def _in_sum(task: Task, question: Question, first: Row, users: Any, liars: Any) 
     if (
         users is None
         or liars is not None
-        or task not in ("mean", "frequency")
+        or task not in ("mean", "vector", "frequency")
         or not 1 < n <= _MOST_CLIENTS
         or first.mechanism is None
     ):
         return None
-    if task == "frequency":
-        kind: Histogram | Number = Histogram(question.sizes[0])
-        unit = 1.0
-    else:
-        low, high = question.interval
-        kind = Number((low, high), min(1023, _MOST_SUM // n))
-        unit = (high - low) / kind.steps
     try:
-        secure = SecureSum(kind, epsilon=question.epsilon, clients=n)
+        secure = SecureSum(_summed(task, question), epsilon=question.epsilon, clients=n)
     except ValueError:
         return None
-    dither = n / 4.0 if task == "mean" else 0.0
-    error = math.sqrt(secure.stderr() ** 2 + dither) * unit / n
+    kind, dither, unit = secure.kind, 0.0, 1.0
+    if isinstance(kind, Number):
+        low, high = kind.interval
+        dither, unit = 0.25, (high - low) / kind.steps
+    elif isinstance(kind, Vector):
+        dither, unit = kind.dither, kind.step * math.sqrt(kind.features)
+    error = math.sqrt(secure.stderr() ** 2 + n * dither) * unit / n
     central = secure.guarantee.central(method="certificate")
     return InSum(n, central.epsilon, central.delta, error, math.sqrt(first.mean / n))
+
+
+def _summed(task: Task, question: Question) -> SumKind:
+    """Return the kind of secure sum that answers a task; all balls lie in one of the l2 norm."""
+    if task == "frequency":
+        return Histogram(question.sizes[0])
+    if task == "vector":
+        longest = math.sqrt(question.features) if question.norm == "linf" else 1.0
+        return Vector(question.features, longest)
+    return Number(question.interval, min(1023, _MOST_SUM // question.users))
 
 
 def _compared(

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,29 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from bitldp.sums.laws import ShareLaw, ShareTable
 
-__all__ = ["SumLaw", "exact_sum", "lower_chances", "work"]
+__all__ = ["Noise", "SumLaw", "exact_sum", "lower_chances", "work"]
 
 _EXACT = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 _GUARD = 6  # digits beyond those that the dropped parts need
 _SPARED = 2.0**-12  # of delta: what may be missing
+
+
+class Noise(Protocol):
+    """Law of one share, as far as its sum is computed from it; see `ShareLaw`."""
+
+    @property
+    def table(self) -> ShareTable:
+        """Integers of a draw."""
+
+    @property
+    def mirrored(self) -> bool:
+        """True where a share is the difference of two draws."""
+
+    def reach(self, shares: int, tail: float) -> int:
+        """Return what the sum of shares exceeds with that chance at most, to one side."""
+
+    def __hash__(self) -> int:
+        """Return a hash: laws of sums are kept by their share's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +78,7 @@ def _digits(shares: int, reach: int, delta: float) -> int:
     return math.ceil(math.log10(2.0 * shares * (2 * reach + 2) / delta)) + _GUARD
 
 
-def lower_chances(law: ShareLaw, shares: int, reach: int, digits: int) -> list[int]:
+def lower_chances(law: Noise, shares: int, reach: int, digits: int) -> list[int]:
     """Return lower bounds of the chances of the sums -reach, ..., reach, in units of 10^-digits."""
     total = _Digits.of(law.table, digits, reach).power(shares)
     if law.mirrored:

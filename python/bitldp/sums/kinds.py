@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Grid, Shift
 from bitldp.accounting.loss_table import Curve, Normal
-from bitldp.amplification.search import least_epsilon
+from bitldp.accounting.search import least_epsilon
 from bitldp.base import checks
 from bitldp.channels.normal import continuous_sigma
 from bitldp.codecs import Categories

@@ -8,8 +8,7 @@ from itertools import accumulate
 from statistics import NormalDist
 from typing import NamedTuple
 
-from bitldp.sums.convolution import lower_chances
-from bitldp.sums.laws import ShareLaw
+from bitldp.sums.convolution import Noise, lower_chances
 
 __all__ = ["Slope", "slope_of_sum"]
 
@@ -37,7 +36,7 @@ class Slope(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def _half(law: ShareLaw, shares: int) -> list[int]:
+def _half(law: Noise, shares: int) -> list[int]:
     """Return log-concave lower bounds of the chances of 0, 1, 2, ... in units of 10^-36."""
     whole = lower_chances(law, shares, law.reach(shares, _RARE), _DIGITS)
     chances = whole[len(whole) // 2 :]
@@ -48,13 +47,13 @@ def _half(law: ShareLaw, shares: int) -> list[int]:
 
 
 @lru_cache(maxsize=256)
-def slope_of_sum(law: ShareLaw, shares: int, tail: float) -> Slope:
+def slope_of_sum(law: Noise, shares: int, tail: float) -> Slope:
     """Return how well a sum of shares tells two dithered inputs apart, rounded up.
 
     Parameters
     ----------
-    law : ShareLaw
-        Of a share, symmetric.
+    law : Noise
+        Of a share, symmetric: a `ShareLaw`, as a rule.
     shares : int
         How many independent shares the sum has, 1 or more.
     tail : float

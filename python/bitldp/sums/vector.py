@@ -42,6 +42,8 @@ _STEEPEST = 200.0
 _HALVINGS = 60
 _FITS = 12  # of the noise: each is nearer by a factor of ten and more
 _FITTED = 1e-4  # relative, of an epsilon
+_NEARLY = 1e-2  # the same where that is not reached
+_TRIES, _COARSE = 80, 1.01  # where that ends nowhere: the least of so many, and their factor
 _THINNEST = 0.5  # largest variance of a thinned sign: with more, even and odd sums would differ
 _NEAR = 1.0 + 2.0**-24  # relative: what the norm of a vector of 2^24 doubles that was scaled may be off
 _SLACK = 2.0**-28  # steps that a coordinate may be off by the rounding of scale and dither, generously
@@ -157,6 +159,16 @@ class Vector(SumKind):
         return self.clip / self._steps
 
     @property
+    def usual(self) -> int:
+        """Integer that hardly any record has beyond, B: any coordinate of a vector with a chance of 1e-9.
+
+        Whatever the vector is, if it does not depend on the rotation's signs: a coordinate of a rotated one
+        is sub-Gaussian with the variance proxy R^2/D (Hoeffding), and the dither is within one step.
+        """
+        near = self._steps * math.sqrt(2.0 * math.log(2.0 * self.coordinates / _WRAPPED) / self.coordinates)
+        return min(self.bounds[1], math.ceil(near * _NEAR) + 1)
+
+    @property
     def dither(self) -> float:
         """Most variance that dither adds to a record's coordinate, on average over all of them, in steps."""
         return _dither(self._steps, self.coordinates)
@@ -216,7 +228,7 @@ class Vector(SumKind):
                 "noise: Pólya shares are for counts; 'skellam' and 'signs' are allowed for vectors"
             )
         plan = _Plan(self.coordinates, epsilon, delta, honest, honest)
-        deviation, diameter = plan.guess(self._steps), _diameter(self._steps, self.coordinates)
+        deviation = least = plan.guess(self._steps)
         for _ in range(_FITS):
             law = _law(deviation, honest, noise)
             bound = self.gdp(law, honest, delta)
@@ -224,14 +236,18 @@ class Vector(SumKind):
             if epsilon * (1.0 - _FITTED) <= reached <= epsilon:
                 return law
             needed = plan.allowed(bound.lost)
-            if math.isfinite(bound.mu) and needed > 0.0:
-                deviation *= bound.mu / needed * (1.0 + _FITTED / 4.0)
-            else:
-                deviation *= 1.5
-        if reached <= epsilon:
+            if not (math.isfinite(bound.mu) and needed > 0.0):
+                break
+            deviation *= bound.mu / needed * (1.0 + _FITTED / 4.0)
+        if epsilon * (1.0 - _NEARLY) <= reached <= epsilon:
             return law
+        # Weights of few units in the tails: the slope jumps from one deviation to the next.
+        for turn in range(_TRIES):
+            law = _law(least * _COARSE**turn, honest, noise)
+            if self.gdp(law, honest, delta).epsilon(delta) <= epsilon:
+                return law
         raise ValueError(
-            f"steps: {diameter / 2.0:.4g} leave no noise for epsilon {epsilon:.4g} at delta {delta:.3g}"
+            f"steps: {self._steps:.4g} leave no noise for epsilon {epsilon:.4g} at delta {delta:.3g}"
         )
 
     def central(self, law: ShareLaw, shares: int, delta: float, method: str = "auto") -> Central:

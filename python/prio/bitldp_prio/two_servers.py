@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from bitldp.base import checks
 from bitldp.estimate.estimates import Estimate
-from bitldp.sums import Central, Count, Histogram, Number, SecureSum
+from bitldp.sums import Central, Count, Histogram, Number, SecureSum, Vector
 from numpy.typing import NDArray
 
 from bitldp_prio._prio3 import Prio3, Verification
@@ -37,10 +38,11 @@ class TwoServerSum:
 
     Parameters
     ----------
-    kind : Count, Histogram or Number
-        What is summed, as of `bitldp.sums.SecureSum`.
+    kind : Count, Histogram, Number or Vector
+        What is summed, as of `bitldp.sums.SecureSum`. Holds the steps of a vector's grid afterwards.
     epsilon : float
-        Central epsilon of the sum, above zero, between data sets that differ in one record, replaced.
+        Central epsilon of the sum, above zero, between data sets that differ in one record, replaced: a
+        vector by any other of the l2 ball of radius `clip`.
     delta : float
         Delta of it, in (0, 1).
     task : str
@@ -54,10 +56,19 @@ class TwoServerSum:
     Notes
     -----
     The noise of a server is that of the Pólya law at shape 1, two-sided geometric, from integers over 2**64.
-    Both servers add it, so the variance is twice that of one trusted server. The number of reports is public.
-    Sources: Boneh, Boyle,
-    Corrigan-Gibbs, Gilboa and Ishai, CRYPTO 2019; Davis, Patton, Rosulek and Schoppmann, "Verifiable
-    distributed aggregation functions", PETS 2023; draft-irtf-cfrg-vdaf, Prio3Histogram and Prio3SumVec.
+    That of a vector is Skellam noise in each coordinate, and the guarantee is a bound, by normal laws (see
+    `bitldp.sums.Vector`). Both servers add it, so the variance is twice that of one trusted server. The
+    number of reports is public.
+
+    *What a liar can do.* The proof is of each integer: a category is one of the categories, a number one of
+    the grid, so that a liar moves a sum by as much as anybody. Of a vector it is that each of the D integers
+    is at most `bitldp.sums.Vector.usual`, 7 to 9 times the root of its mean square at the length `clip`, and
+    a step: `liar_factor` says how many times as long as an honest vector a liar's can be. An honest vector's
+    integer is beyond with a chance of 1e-9, and is cut there; no two records get farther apart by that.
+
+    Sources: Boneh, Boyle, Corrigan-Gibbs, Gilboa and Ishai, CRYPTO 2019; Davis, Patton, Rosulek and
+    Schoppmann, "Verifiable distributed aggregation functions", PETS 2023; draft-irtf-cfrg-vdaf,
+    Prio3Histogram and Prio3SumVec.
 
     Examples
     --------
@@ -73,7 +84,7 @@ class TwoServerSum:
     (100, True)
     """
 
-    kind: Count | Histogram | Number
+    kind: Count | Histogram | Number | Vector
     _: KW_ONLY
     epsilon: float
     delta: float = 1e-6
@@ -81,12 +92,13 @@ class TwoServerSum:
 
     def __post_init__(self) -> None:
         """Check the parameters, and fit the noise of a server."""
-        if not isinstance(self.kind, (Count, Histogram, Number)):
-            raise TypeError(
-                f"kind: must be Count(), Histogram(...) or Number(...), not {type(self.kind).__name__}"
-            )
+        if not isinstance(self.kind, (Count, Histogram, Number, Vector)):
+            kinds = "Count(), Histogram(...), Number(...) or Vector(...)"
+            raise TypeError(f"kind: must be {kinds}, not {type(self.kind).__name__}")
         if not isinstance(self.task, str) or not self.task:
             raise TypeError("task: must be a name, which is not empty")
+        noise = self._noise
+        object.__setattr__(self, "kind", noise.kind)  # with the steps of a vector
         object.__setattr__(self, "epsilon", self._noise.epsilon)
         object.__setattr__(self, "delta", self._noise.delta)
 
@@ -99,19 +111,36 @@ class TwoServerSum:
             delta=self.delta,
             clients=_SERVERS,
             colluding=1,
-            noise="polya",
         )
 
     @cached_property
     def _prio(self) -> Prio3:
         if isinstance(self.kind, Histogram):
             return Prio3.histogram(self.kind.coordinates)
-        return Prio3.vector(self.kind.coordinates, self.kind.bounds[1])
+        low, high = self.entries
+        return Prio3.vector(self.kind.coordinates, high - low)
+
+    @property
+    def entries(self) -> tuple[int, int]:
+        """Least and largest integer of a report that the proof lets through."""
+        if isinstance(self.kind, Vector):
+            return -self.kind.usual, self.kind.usual
+        return self.kind.bounds
+
+    @property
+    def liar_factor(self) -> float:
+        """How many times as far as an honest client a liar can move the sum, at most; 1 but for vectors."""
+        if not isinstance(self.kind, Vector):
+            return 1.0
+        length = math.sqrt(self.kind.coordinates) * self.entries[1]
+        return length * self.kind.step / self.kind.clip
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the task and the parameters, in hexadecimal digits; clients and servers compare it."""
-        named = {"version": _VERSION, "task": self.task, "noise": self._noise.terms()}
+        named: dict[str, Any] = {"version": _VERSION, "task": self.task, "noise": self._noise.terms()}
+        if isinstance(self.kind, Vector):
+            named["entries"] = self.entries
         text = json.dumps(named, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -141,8 +170,8 @@ class TwoServerSum:
 
         Parameters
         ----------
-        x : bool, int, float or label
-            One record, as the kind takes it. A number is dithered to the grid first.
+        x : bool, int, float, label or ndarray of float, shape (features,)
+            One record, as the kind takes it. A number or a vector is dithered to the grid first.
 
         Returns
         -------
@@ -157,7 +186,8 @@ class TwoServerSum:
         integers, single = self.kind.encode(x, [None] * self.kind.streams, None)
         if not single:
             raise ValueError("x: must be one record")
-        [record] = integers
+        low, high = self.entries
+        record = np.clip(integers[0], low, high) - low
         measured = [int(np.argmax(record))] if isinstance(self.kind, Histogram) else record.tolist()
         nonce = os.urandom(_NONCE)
         public, first, second = self._prio.shard(self._context, nonce, measured)
@@ -191,8 +221,8 @@ class TwoServerSum:
         Returns
         -------
         Estimate
-            Counts for `Count` and `Histogram`, the mean for `Number`, of the very records that were reported:
-            intervals cover the noise of both servers.
+            Counts for `Count` and `Histogram`, the mean for `Number` and `Vector`, of the very records that
+            were reported: intervals cover the noise of both servers.
 
         Raises
         ------
@@ -212,7 +242,7 @@ class TwoServerSum:
         count = int.from_bytes(one[:8], "big")
         if count == 0:
             raise ValueError("total: of no report at all")
-        sums = np.array(self._prio.unshard(shares), dtype=np.int64)
+        sums = np.array(self._prio.unshard(shares), dtype=np.int64) + count * self.entries[0]
         return self.kind.estimate(sums, self._noise.law, count, _SERVERS)
 
     def __repr__(self) -> str:

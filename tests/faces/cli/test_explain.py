@@ -15,6 +15,7 @@ from bitldp.cli.explain import overview, print_claims, print_overview
 from bitldp.privacy import number
 from bitldp.report.claims import claims
 from bitldp.report.verdicts import verdicts
+from bitldp.sums import Count, Histogram, Number, SecureSum, SumKind, Vector
 from rich.console import Console
 from support.command import invoke
 
@@ -73,6 +74,14 @@ SETTINGS: dict[str, tuple[object, ...]] = {
     "ps": ("--features", 9, "--k", 2),
     "hierarchy": ("--categories", 30),
     "heavy-hitters": ("--alphabet", "abc", "--length", 9),
+}
+
+#: Secure sums, by the options of each kind, and the same in Python.
+SUMS: dict[str, tuple[tuple[object, ...], SumKind]] = {
+    "count": ((), Count()),
+    "histogram": (("--categories", 9), Histogram(9)),
+    "number": (("--low", 0, "--high", 5, "--steps", 15), Number((0.0, 5.0), 15)),
+    "vector": (("--features", 100, "--radius", 2), Vector(100, 2.0)),
 }
 
 
@@ -280,6 +289,15 @@ def test_claims() -> None:
         (("sum", "--epsilon", 1, "--clients", 9, "--users", 3), "--users says nothing of a sum"),
         (("sum", "--epsilon", 1, "--clients", 9, "--floor", 10), "floor: must be between 1 and 9"),
         (("sum", "--epsilon", 1, "--clients", 9, "--categories", 3, "--steps", 7), "--categories: is for"),
+        (
+            ("sum", "--epsilon", 1, "--clients", 9, "--features", 3, "--low", 0),
+            "--features: is for vectors, --low",
+        ),
+        (("sum", "--epsilon", 1, "--clients", 9, "--radius", 3), "--radius: is the length that vectors are"),
+        (
+            ("sum", "--epsilon", 1, "--clients", 9, "--features", 10**12),
+            "--features: must be at most 1,048,576",
+        ),
         (("warner-rr", "--epsilon", 1, "--clients", 9), "--clients does not apply to warner-rr"),
     ],
 )
@@ -397,6 +415,31 @@ def test_one_mechanism_says_what_liars_move() -> None:
     (part,) = explain("exp", "--epsilon", 1, "--features", 5)["mechanisms"]
     assert "ranks" in part["liars"]["unbounded"]
     assert "1 % of liars move an estimate by at most" in invoke("explain", "duchi", "--epsilon", 1).stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SUMS)
+def test_a_secure_sum_of_every_kind(name: str) -> None:
+    """Every number is that of `SecureSum`, in JSON and in the table."""
+    options, kind = SUMS[name]
+    given = ("sum", "--epsilon", 2, "--clients", 60, "--floor", 50, "--colluding", 4, *options)
+    facts, table = explain(*given), invoke("explain", *given).stdout
+    secure = SecureSum(kind, epsilon=2.0, clients=60, floor=50, colluding=4)
+    assert facts["terms"] == secure.terms()
+    assert facts["digest"] == secure.digest
+    for each in facts["central"]:
+        found = secure.guarantee.central(each["survivors"])
+        assert (each["epsilon"], each["exact"]) == (found.epsilon, found.exact)
+        assert f"central epsilon of {each['survivors']} survivors" in table
+        assert number(found.epsilon, 6) in table
+    noise = facts["noise"]
+    assert noise["standard_deviation_if_all_answer"] == secure.stderr(60)
+    assert noise["over_central_gaussian_noise"] == secure.overhead
+    assert facts["bits_on_the_wire"] == secure.bits * secure.kind.coordinates
+    assert facts["wrap_bound"] == secure.wrap_bound
+    assert f"{facts['bits_on_the_wire']:,} bits on the wire" in table
+    assert number(secure.overhead, 6) in table
+    assert ("100 features of a length up to 2.0, in 128 integers" in table) is (name == "vector")
 
 
 def test_a_secure_sum() -> None:

@@ -27,7 +27,7 @@ from bitldp.federated import (
 )
 from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, OTHERS_SENTENCE
 from bitldp.federated.wire.sums import SUM, sum_bytes, sum_record
-from bitldp.sums import Count, SecureSum
+from bitldp.sums import Count, SecureSum, Vector
 from bitldp.sums.protocol import Agreement, Stage, SummingServer
 from flwr.app import Array, ArrayRecord, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
@@ -192,6 +192,36 @@ def test_a_secure_sum_with_its_noise_is_estimated_within_its_interval() -> None:
     assert metrics["delta"] == 1e-5
     again, _ = run(agreement, client_app(mod(agreement, rng=7), lambda client: np.array(client % 2 == 0)))
     np.testing.assert_array_equal(again.estimates[1].value, strategy.estimates[1].value)
+
+
+class ToldVectors(SecureSum):
+    """A secure sum whose shares the test keeps, in the order of the vectors' first entries."""
+
+    def share(self, x, *, rng=None, threads=None):
+        result = super().share(x, rng=rng, threads=threads)
+        self.__dict__.setdefault("told", {})[round(float(np.asarray(x)[0]), 6)] = result
+        return result
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", list(Stage))
+def test_vectors_are_summed_with_dropouts_in_every_stage(stage: Stage) -> None:
+    """Of 1,000 numbers: the opened sum is that of the survivors' shares modulo 2^b, entry by entry."""
+    total = ToldVectors(Vector(1000), epsilon=4.0, delta=1e-5, clients=CLIENTS, floor=FLOOR)
+    agreement = agreed(total)
+    x = np.random.default_rng(4).normal(size=(CLIENTS, 1000))
+    x /= 1.01 * np.linalg.norm(x, axis=1, keepdims=True)
+    app = client_app(mod(agreement), lambda client: x[client], before=leaving((stage, 4)))
+    strategy, done = run(agreement, app, arrays={"x": np.zeros(1000)})
+    left = [client for client in range(CLIENTS) if client != 2 or stage > Stage.MASK]
+    assert strategy.survivors[1] == tuple(left)
+    assert done.result.train_metrics_clientapp[1]["failed"] == 1
+    shares = [total.__dict__["told"][round(float(x[client, 0]), 6)] for client in left]
+    plain = np.array(shares, dtype=np.uint64).sum(axis=0) & np.uint64(total.modulus - 1)
+    expected = total.decode(plain.astype(total.dtype), len(left))
+    np.testing.assert_array_equal(strategy.estimates[1].value, expected.value)
+    errors = (strategy.estimates[1].value - x[left].mean(axis=0)) / expected.stderr
+    assert np.abs(errors).max() < 6.0
 
 
 # -- what a client charges, and when it refuses

@@ -17,9 +17,10 @@ from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import whole
 from bitldp.privacy import Guarantee
 from bitldp.recommend.measure import measured
+from bitldp.recommend.question import Norm
 from bitldp.release.base import Interval, Release
 from bitldp.release.window import windowed
-from bitldp.sums import Histogram, SecureSum
+from bitldp.sums import Histogram, Number, SecureSum, Vector
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -278,3 +279,28 @@ def test_a_secure_sum_of_numbers_counts_the_dither() -> None:
     assert many is not None
     assert few.stderr == pytest.approx(10.0 * math.sqrt(2.0) / 500, rel=1e-3)
     assert many.stderr > 10.0 * math.sqrt(2.0) / (1 << 20)
+
+
+@pytest.mark.slow
+def test_a_secure_sum_of_numbers_has_the_errors_of_its_estimate() -> None:
+    advice = recommend("mean", epsilon=1.0, interval=(0.0, 10.0), users=500).in_sum
+    secure = SecureSum(Number((0.0, 10.0), 1023), epsilon=1.0, clients=500)
+    assert advice is not None
+    estimate = secure.decode(np.zeros(1, secure.dtype), 500)
+    assert advice.stderr == pytest.approx(float(estimate.stderr), rel=1e-9)
+    assert advice.epsilon == secure.guarantee.central(method="certificate").epsilon
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+def test_a_secure_sum_of_vectors_has_the_errors_of_its_estimate(norm: Norm) -> None:
+    advice = recommend("vector", epsilon=4.0, features=30, norm=norm, users=2_000)
+    secure = SecureSum(Vector(30, math.sqrt(30.0) if norm == "linf" else 1.0), epsilon=4.0, clients=2_000)
+    estimate = secure.decode(np.zeros(secure.kind.coordinates, secure.dtype), 2_000)
+    told = advice.in_sum
+    assert told is not None
+    assert told.stderr == pytest.approx(float(np.linalg.norm(estimate.stderr)), rel=1e-9)
+    assert told.local == pytest.approx(math.sqrt(advice.rows[0].mean / 2_000))
+    assert told.stderr < told.local
+    assert (told.epsilon, told.delta) == secure.guarantee.central(method="certificate")[:2]
+    assert recommend("vector", epsilon=4.0, features=30, norm=norm).in_sum is None

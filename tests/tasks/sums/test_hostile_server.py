@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("cryptography", reason="the extra sums is not installed")
 pytest.importorskip("flwr", reason="the extra fl is not installed")
 
-from bitldp.sums.protocol import Stage, SummingClient, masks
+from bitldp.sums.protocol import Stage, SummingClient, SummingServer, SumRefusedError, masks
 from bitldp.sums.protocol.client import ADVERT, SEALED, Advert
-from bitldp.sums.protocol.messages import flags, flags_size, members, read_rows, rows
+from bitldp.sums.protocol.messages import flags, flags_size, members, message, read_flags, read_rows, rows
 from support.hostile_sums import ATTACKS, CLIENTS, VICTIM, Flowers, Ours
 from support.linear import linear_complexity
 from support.sums import Machines
@@ -87,6 +87,56 @@ def test_keys_that_stand_twice_are_refused() -> None:
         copied = replace(Advert.of(keys[0]), signature=b"", **{name: getattr(Advert.of(keys[1]), name)})
         keys[0] = bytes(copied) + machines.keys[0].sign(copied.text(machines.agreement, 1, 0))
         assert target.refused(VICTIM, target.said(Stage.SHARE, rows(keys.items())))
+
+
+def test_a_round_begins_with_as_many_keys_as_must_survive() -> None:
+    """All six must; five have keys, which the shares of secrets would do with."""
+    target = Ours()
+    target.machines = machines = Machines(CLIENTS, CLIENTS)
+    keys = read_rows(machines.run(until=1)[VICTIM][HEAD:], ADVERT, CLIENTS)
+    assert machines.agreement.needed == 4
+    assert target.refused(VICTIM, target.said(Stage.SHARE, rows((i, k) for i, k in keys.items() if i != 5)))
+
+
+def test_keys_of_an_older_round_are_refused() -> None:
+    """The client's own keys are fresh; those of all others are what they signed in the round before."""
+    target = Ours()
+    older = read_rows(target.machines.run(1, until=1)[VICTIM][HEAD:], ADVERT, CLIENTS)
+    newer = read_rows(target.machines.run(2, until=1)[VICTIM][HEAD:], ADVERT, CLIENTS)
+    body = rows({**older, VICTIM: newer[VICTIM]}.items())
+    data = message(Stage.SHARE, reply=False, bound=target.machines.agreement.digest, number=2, body=body)
+    assert target.refused(VICTIM, data)
+
+
+def test_a_client_signs_one_list_and_masks_one_share_a_round() -> None:
+    """Asked again in the same session: for a share under the same masks, and for a shorter list."""
+    target = Ours()
+    data = target.machines.run(until=2)[VICTIM]
+    assert not target.refused(VICTIM, data)
+    assert target.refused(VICTIM, data)
+    target = Ours()
+    target.machines.run(until=3)
+    every, fewer = ({*range(CLIENTS)}, {*range(CLIENTS)} - {5})
+    assert not target.refused(VICTIM, target.said(Stage.AGREE, flags(members(every, CLIENTS))))
+    assert target.refused(VICTIM, target.said(Stage.AGREE, flags(members(fewer, CLIENTS))))
+
+
+def test_lists_have_one_spelling() -> None:
+    """Rows that stand twice or descend, and bits beyond the last client."""
+    some = rows([(0, b"ab"), (1, b"cd")])
+    assert read_rows(some, 2, 2) == {0: b"ab", 1: b"cd"}
+    for wrong in (some[6:] + some[:6], some[:6] * 2, some[:6] + rows([(2, b"cd")])):
+        with pytest.raises(SumRefusedError, match="indices must ascend, and be of the list"):
+            read_rows(wrong, 2, 2)
+    with pytest.raises(SumRefusedError, match="clients that do not exist"):
+        read_flags(bytes([0b1000001]), CLIENTS)
+
+
+def test_an_invitation_holds_a_number_and_nothing_else() -> None:
+    target = Ours()
+    (data,) = set(SummingServer(target.machines.agreement, 5).invite(range(CLIENTS)).values())
+    assert target.refused(VICTIM, data + b"x")
+    assert not target.refused(3, data)
 
 
 def test_members_are_enough_and_each_has_sent_its_shares() -> None:

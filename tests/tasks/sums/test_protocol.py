@@ -186,6 +186,19 @@ def test_an_agreement_pins_its_terms() -> None:
     assert agreement().digest == pickle.loads(pickle.dumps(agreement())).digest
 
 
+def test_an_agreement_pins_its_graph() -> None:
+    keys = public(signing_keys(18))
+    one, other = (Agreement(PlainSum(18, 10), keys, degree=d, threshold=10) for d in (11, 12))
+    assert one.digest != other.digest
+
+
+def test_a_quorum_survives_however_low_the_floor() -> None:
+    """Else two parts of the clients might sign two lists."""
+    assert agreement(floor=1).least == agreement(floor=1).quorum == 6
+    sparse = Agreement(PlainSum(18, 1), public(signing_keys(18)), degree=11)
+    assert sparse.needed < sparse.quorum == sparse.least == 10
+
+
 def test_the_threshold_is_above_half_of_clients_and_colluders() -> None:
     assert [agreement(colluding=c).threshold for c in range(4)] == [6, 6, 7, 7]
     for threshold in (1, 5):
@@ -365,7 +378,7 @@ def test_the_stream_is_chacha20_of_the_whole_key() -> None:
 
 
 def test_machines_refuse_words_that_are_no_share() -> None:
-    for wrong in (np.full(3, 1 << 16), np.full(3, -1), np.zeros(4, int), np.zeros(3)):
+    for wrong in (np.full(3, 1 << 16), np.array([-1, 5, 5]), np.zeros(4, int), np.zeros(3)):
         machines = Machines()
         messages = machines.run(until=2)
         with pytest.raises((TypeError, ValueError), match="share: must be"):

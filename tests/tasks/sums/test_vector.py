@@ -227,6 +227,16 @@ def test_few_clients_are_hidden_as_well(clients: int) -> None:
     )
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("features", [3, 100])
+@pytest.mark.parametrize("steps", [20.0, 40.0, None])
+def test_one_share_that_is_all_the_noise_of_a_large_epsilon(features: int, steps: float | None) -> None:
+    """Weights of its tails are few units: not all of epsilon is spent, and most of it."""
+    secure = SecureSum(Vector(features, steps=steps), epsilon=8.0, clients=2, colluding=1)
+    assert 6.0 < secure.guarantee.central().epsilon <= 8.0
+    assert secure.overhead < 1.35
+
+
 @pytest.mark.parametrize(
     ("given", "fragment"),
     [

@@ -17,6 +17,7 @@ from bitldp.channels.noise import gaussian_weights, skellam_weights
 from bitldp.channels.normal import delta_of, epsilon_of, largest_mu, slope_of_noise
 from bitldp.compression.ball.base import Ball, Bound
 from bitldp.compression.ball.steps import distances
+from bitldp.mechanism.law import Coordinates
 from bitldp.mechanism.parameters import optional, whole
 from bitldp.privacy import ONE
 from bitldp.release.shift import law_of, shifted
@@ -174,6 +175,12 @@ class Additive(Ball):
         ratio = max(float((half[:-2] / half[1:-1]).max(initial=1.0)), float((tails[:-1] / tails[1:]).max()))
         length = self._diameter() * math.sqrt(self.features)  # by Cauchy and Schwarz, in the l1 norm
         return min((ratio - 1.0) * length, self.features * self.channel.epsilon) * _UP
+
+    def _coordinates(self) -> Coordinates:
+        """Return the law of all coordinates, whose inputs lie in the ball."""
+        channel = self.channel
+        assert isinstance(channel, Shift)  # as _try makes it
+        return Coordinates(channel, self.features, self._diameter())
 
     def _at_delta(self) -> float:
         return epsilon_of(self._mu, self.delta)

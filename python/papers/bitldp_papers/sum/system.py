@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,9 +24,10 @@ __all__ = ["MECHANISMS", "NAME", "SYSTEM", "Classifier", "SumSettings", "moments
 
 NAME = "sum"
 WITHOUT = "noiseless"
-MECHANISMS = ("moments", "means", WITHOUT)
+MECHANISMS = ("auto", "moments", "means", WITHOUT)
 
 _BATCH = 1 << 20  # coordinates of shares that are drawn at once: memory does not grow with the clients
+_HIDDEN = 0.14  # of the trace: where the spectrum's noise reaches beyond, products are not worth theirs
 _EDGE = 0.7  # of the spectrum's noise, below which an eigenvalue counts as noise
 _RIDGE = 4.0  # of the mean of what is left of the spectrum
 _LEAST = 0.02  # of the mean of the whole spectrum, that this is at least
@@ -47,9 +48,12 @@ class SumSettings(Settings):
         1: all is learned from one total.
     epsilon, delta : float
         Central: of the total, between data sets in which one client's record is replaced.
-    mechanism : {"moments", "means", "noiseless"}
-        What a client adds: its features under its class, and `weight` times their products; the former alone;
-        or both without noise.
+    mechanism : {"auto", "moments", "means", "noiseless"}
+        What a client adds: its features under its class, and `weight` times their products ("moments"); the
+        former alone ("means"); both without noise; or, of the first two, the one that public facts say
+        ("auto"): means where the products' noise reaches beyond .14 of their trace, which is 1. That was
+        chosen on Fashion-MNIST, in 45 settings of 1,000 to 60,000 clients and epsilon .25 to 2: beyond, means
+        were better in all settings but one, by up to .11; below, moments in all but one, by up to .14.
     features : {"edges", "pixels"}
         Public features of an image: directions of edges, or pooled pixels.
     weight : float
@@ -66,7 +70,7 @@ class SumSettings(Settings):
     rounds: int = 1
     epsilon: float = 1.0
     delta: float = 1e-6
-    mechanism: str = "moments"
+    mechanism: str = "auto"
     features: str = "edges"
     weight: float = 0.6
     floor: float = 1.0
@@ -100,6 +104,21 @@ class SumSettings(Settings):
     def products(self) -> float:
         """Weight of the products, 0 where there are none."""
         return 0.0 if self.mechanism == "means" else self.weight
+
+    def chosen(self, features: int, classes: int) -> SumSettings:
+        """Return the settings with "moments" or "means" in place of "auto", by the noise that is known.
+
+        The noise of the products is a symmetric matrix of independent normal entries of a standard deviation
+        s on the diagonal, whose eigenvalues reach up to sqrt(2 features) s.
+        """
+        if self.mechanism != "auto":
+            return self
+        moments = replace(self, mechanism="moments")
+        secure = moments.total(features, classes)
+        assert isinstance(secure.kind, Vector)
+        noise = secure.stderr() * secure.kind.step / secure.least_survivors
+        edge = noise / self.weight * math.sqrt(2.0 * features)
+        return replace(self, mechanism="means") if edge > _HIDDEN else moments
 
     def total(self, features: int, classes: int) -> SecureSum:
         """Return the secure sum of the clients' vectors: two records are 2 sqrt(1 + weight^2) apart."""
@@ -253,7 +272,9 @@ def _learned(
     stop: Callable[[], None] | None,
 ) -> tuple[dict[str, Any], Classifier]:
     """Return the metrics of the round, and the classifier."""
-    features, classes, weight = records.train.shape[1], records.classes, settings.products
+    features, classes = records.train.shape[1], records.classes
+    settings = settings.chosen(features, classes)
+    weight = settings.products
     secure = settings.total(features, classes) if settings.private else None
     wide = 1 << (features * classes + features * features // 2).bit_length()
     batch = max(1, _BATCH // wide)
@@ -269,7 +290,7 @@ def _learned(
         rng = np.random.SeedSequence(settings.seed, spawn_key=(0x5EED, start)) if seeded else None
         shares = secure.share(added, rng=rng, threads=threads)
         total = secure.add(shares) if start == 0 else secure.add(total, shares)
-    row: dict[str, Any] = {"reports": len(members)}
+    row: dict[str, Any] = {"reports": len(members), "products": weight}
     if secure is None:
         value, noise = total / len(members), 0.0
     else:
