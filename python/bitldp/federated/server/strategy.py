@@ -39,7 +39,7 @@ from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, REPOR
 from bitldp.federated.server.mean import ReportMean
 from bitldp.federated.wire.arrays import Layout
 from bitldp.federated.wire.codec import Factory, UpdateCodec, UpdatePlan
-from bitldp.federated.wire.wire import WireError, parse
+from bitldp.federated.wire.wire import WireError, parse, read
 from bitldp.mechanism.base import Mechanism
 
 __all__ = ["DecodingStrategy", "RoundFailedError"]
@@ -350,7 +350,7 @@ class DecodingStrategy(FedAvg):
         mean = ReportMean(plan.header.coordinates)
         for _, data, weight in sorted(result):
             try:
-                mean.add(plan.decode(data), weight)
+                mean.add_all(plan.decoded(read(data, plan.header)), weight)
             except WireError as error:
                 rejected[error.reason] += 1
                 log.warning("a client's %s", error)
