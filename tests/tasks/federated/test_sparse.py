@@ -23,7 +23,9 @@ CODECS = {
     "signs": UpdateCodec(lambda d: bitldp.SampledSigns(d, epsilon=6.0), clip=0.3, norm="linf"),
     "window": UpdateCodec(lambda d: bitldp.JointWindow(d, epsilon=5.0), clip=1.0),
     "records": UpdateCodec(bitldp.Duchi(epsilon=1.0, features=50, spend="sample", k=2), clip=1.0),
-    "square wave": UpdateCodec(lambda d: bitldp.SquareWave(epsilon=4.0, features=d, spend="sample"), clip=1.0),
+    "square wave": UpdateCodec(
+        lambda d: bitldp.SquareWave(epsilon=4.0, features=d, spend="sample"), clip=1.0
+    ),
 }
 SIZE, CLIENTS = 200, 30
 
