@@ -115,7 +115,7 @@ class RunCosts:
         ]
         if self.influence is not None:
             lines.append(
-                f"  one client that lies moves a number of a round's mean update by {self.influence:.3g} at most"
+                f"  one client that lies moves a number of a round's mean by {self.influence:.3g} at most"
             )
         return "\n".join(lines)
 

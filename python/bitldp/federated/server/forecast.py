@@ -57,10 +57,10 @@ class NoiseForecast:
     def __str__(self) -> str:
         """Return two sentences."""
         return (
-            f"{self.coordinates:,} numbers from {self.clients:,} clients a round: the noise of a mean update is "
-            f"{self.ratio:.3g} times as long as the longest update (variance {self.variance:.3g} of its squares "
-            f"a client). Over {self.rounds} rounds that all point one way it is {self.ratio_of_all:.3g} times "
-            "as long as their sum."
+            f"{self.coordinates:,} numbers from {self.clients:,} clients a round: the noise of a mean is "
+            f"{self.ratio:.3g} times as long as the longest update (variance {self.variance:.3g} of its "
+            f"squares a client). Over {self.rounds} rounds that all point one way it is "
+            f"{self.ratio_of_all:.3g} times as long as their sum."
         )
 
 

@@ -68,7 +68,7 @@ class ExactSum:
             indices, values = np.delete(indices, chosen), np.delete(values, chosen)
 
     def _take(self, vector: NDArray[np.float64], at: slice | NDArray[np.intp]) -> None:
-        """Add numbers to some coordinates, all different, exactly: what a part cannot hold goes to the next."""
+        """Add to some coordinates, all different, exactly: what a part cannot hold goes to the next."""
         left = vector
         for whole in self._parts:
             part = whole[at]

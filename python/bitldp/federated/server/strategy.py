@@ -284,15 +284,16 @@ class DecodingStrategy(FedAvg):
         return messages
 
     def _foretell(self, plan: UpdatePlan) -> None:
-        """Log the noise of a run before its first round, and a warning where it cannot be expected to learn."""
+        """Log the noise of a run before its first round; warn where it cannot be expected to learn."""
         noise, self._ahead = forecast(plan, len(self._asked), self._ahead), 0
         if noise is None:
             return
         flower.console.info("Noise: %s", noise)
         if noise.hopeless:
             flower.console.warning(
-                "This run cannot be expected to learn: its noise is longer than all that its clients can say. "
-                "%s clients a round, fewer numbers (only=), more rounds or a larger epsilon would change that.",
+                "This run cannot be expected to learn: its noise is longer than all that its clients can "
+                "say. %s clients a round, fewer numbers (only=), more rounds or a larger epsilon would "
+                "change that.",
                 f"{noise.needed:,}",
             )
 
