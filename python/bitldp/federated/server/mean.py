@@ -151,7 +151,7 @@ class ReportMean:
         self._total.add(weight * vectors if weight != 1.0 else vectors)
         for at in _blocks(*vectors.shape):
             offsets = vectors[:, at] if self._first is None else vectors[:, at] - self._first[at]
-            offsets = weight * offsets
+            offsets = weight * offsets if weight != 1.0 else offsets
             total = offsets.sum(axis=0)
             self._sum[at] += total
             self._square_sum[at] += weight * total

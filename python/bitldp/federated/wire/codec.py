@@ -412,7 +412,7 @@ class UpdatePlan:
         clip = self.header.clip
         if self.header.norm == "linf":
             return np.clip(table, -clip, clip)
-        largest = np.abs(table).max(axis=1, keepdims=True)
+        largest = np.maximum(table.max(axis=1, keepdims=True), -table.min(axis=1, keepdims=True))
         # so that squares can neither overflow nor vanish
         unit = np.divide(table, largest, out=np.zeros_like(table), where=largest > 0.0)
         if self.header.norm == "l1":
@@ -422,7 +422,8 @@ class UpdatePlan:
         with np.errstate(over="ignore"):  # past the range of doubles is beyond the clip
             beyond = length * largest > clip
         unit *= np.divide(clip * _SLACK, length, out=np.zeros_like(length), where=length > 0.0)
-        return np.where(beyond, unit, table)
+        np.copyto(unit, table, where=~beyond)
+        return unit
 
     def perturb(self, vector: NDArray[np.float64], *, rng: RandomSource = None) -> NDArray[np.uint8]:
         """Return the private report of an update, or of several, as bytes.
@@ -462,7 +463,12 @@ class UpdatePlan:
             One array for each field, of ``records * columns`` codes for each client.
         """
         low, high = self.header.low, self.header.high
-        values = np.clip(low + (high - low) * (0.5 + 0.5 * (clipped / self.header.clip)), low, high)
+        values = clipped / self.header.clip  # in place from here on: an update may have 10^7 numbers
+        values *= 0.5
+        values += 0.5
+        values *= high - low
+        values += low
+        np.clip(values, low, high, out=values)
         table = values.reshape(-1, self.mechanism.columns)
         reports = self.mechanism.randomize(table, rng=rng, output=self.form.output, threads=threads)
         return self.form.split(reports, len(table))
