@@ -34,13 +34,16 @@ from keep import cpu_name, keep
 
 EPSILON, DELTA, CLIP, COHORTS = 8.0, 1e-5, 1.0, 10
 PATCH, PATCHES, STRIDE, DIRECTIONS, CLASSES = 6, 128, 2, 160, 10
-RATES = {"none": 128.0, "CrossPolytope": 8.0, "LocalDpMod": 4.0}
+RATES = {"none": 256.0, "CrossPolytope": 4.0, "LocalDpMod": 1.0}
 """Of FedAvg, chosen on Fashion-MNIST with 60,000 clients."""
-ETAS = {"none": 30.0, "CrossPolytope": 10.0, "LocalDpMod": 3.0}
-"""Of FedAdam, likewise, at its `tau`."""
+ETAS = {"none": 100.0, "CrossPolytope": 4.0, "LocalDpMod": 1.0}
+"""Of FedAdam, likewise, with the two below: ten rounds are too few for a long memory."""
+BETA = 0.5
 TAU = 0.1  # far above a number of the mean update: noise is not blown up to the size of a step
-GOALS = {60_000: 0.85, 6_000: 0.5}
+GOALS = {60_000: 0.8, 6_000: 0.72}
 """Accuracy of CrossPolytope with FedAdam, by the number of clients."""
+
+_SEEDS = 0.01  # of accuracy, that three seeds differ by alone
 
 Floats = np.ndarray
 
@@ -156,7 +159,7 @@ def learned(task: Task, clients: int, noise: str, server: str, step: float, seed
     """Run the cohorts and return the accuracy."""
     dealt = np.random.default_rng(seed).permutation(len(task.y))[:clients]
     weights = np.zeros((task.x.shape[1], CLASSES))
-    adam = FedAdam(eta=step, tau=TAU, fraction_evaluate=0.0)
+    adam = FedAdam(eta=step, tau=TAU, beta_1=BETA, fraction_evaluate=0.0)
     with flower.identity(1):
         for number, rows in enumerate(np.array_split(dealt, COHORTS), 1):
             mean = mean_update(task, weights, rows, noise, 1000 * seed + number)
@@ -228,7 +231,7 @@ def main() -> int:
             missed.append(f"{clients:,} clients: {ours:.4f} below {GOALS[clients]}")
         if ours <= theirs:
             missed.append(f"{clients:,} clients: {ours:.4f} not above LocalDpMod's {theirs:.4f}")
-        if ours < statistics.fmean(scores[clients, "CrossPolytope", "FedAvg"]):
+        if ours < statistics.fmean(scores[clients, "CrossPolytope", "FedAvg"]) - _SEEDS:
             missed.append(f"{clients:,} clients: FedAdam below FedAvg")
     if given.record:
         keep(

@@ -128,7 +128,7 @@ class RunResult(Result):
 
     @cached_property
     def costs(self) -> RunCosts | None:
-        """What the run cost a client, side by side; None for a run in which no report could be read.
+        """Costs of the run for a client, side by side; None for a run in which no report could be read.
 
         It is computed when it is first asked for: an accountant may take seconds.
         """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +52,7 @@ class NoiseForecast:
 
     @property
     def hopeless(self) -> bool:
-        """Whether the noise of all rounds together is longer than the longest sum of their updates."""
+        """True where the noise of all rounds together is longer than the longest sum of their updates."""
         return self.ratio_of_all > 1.0
 
     def __str__(self) -> str:
@@ -92,9 +93,10 @@ def forecast(plan: UpdatePlan, clients: int, rounds: int = 1) -> NoiseForecast |
     """
     clients, rounds = checks.integer("clients", clients, 1), checks.integer("rounds", rounds, 1)
     header, mechanism = plan.header, plan.mechanism
+    law: Any = mechanism  # not every mechanism has a variance
     middle = header.low + (header.high - header.low) / 2.0
     try:
-        variances = np.asarray(mechanism.variance(np.full(mechanism.columns, middle)), dtype=np.float64)
+        variances = np.asarray(law.variance(np.full(mechanism.columns, middle)), dtype=np.float64)
     except (AttributeError, TypeError, ValueError):
         return None
     if not variances.size or not np.isfinite(variances).all():
