@@ -17,7 +17,7 @@ KEEP := $(PYTHON) benches/keep.py
 FUZZ_MINUTES ?= 5
 SOURCES := Cargo.toml Cargo.lock pyproject.toml python/papers/pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: demo test quick lint lint-rust lint-python rust-test python-test papers-test test-isa evidence bench bench-peers bench-design bench-tables bench-kernels bench-cohorts supply timing soak race asan asan-binding test-arm wheel-arm bench-arm fuzz figures papers paper-check numbers docs wheel example test-engines test-prio clean
+.PHONY: demo test quick lint lint-rust lint-python rust-test python-test papers-test test-isa evidence bench bench-peers bench-design bench-tables bench-kernels bench-cohorts bench-updates bench-adapter supply timing soak race asan asan-binding test-arm wheel-arm bench-arm fuzz figures papers paper-check numbers docs wheel example test-engines test-prio clean
 
 demo: .venv/demo ## release a table of real people, ask it, print truth and answers, save the plot
 	$(BIN)/bitldp demo --out demo-output/demo.png
@@ -87,6 +87,13 @@ bench-design: .venv/dev ## how long the designs of least variance take, and how 
 
 bench-cohorts: .venv/dev ## rounds of 10^5 and 10^6 simulated clients, memory flat
 	$(BIN)/python benches/cohorts.py
+	$(BIN)/python benches/cohorts.py --wide --record
+
+bench-updates: .venv/dev ## updates of 10^6 to 10^7 numbers: client, wire and server, against a copy of the update
+	$(BIN)/python benches/updates.py --record
+
+bench-adapter: .venv/dev ## accuracy of an adapter on a public layer, needs BITLDP_DATA
+	$(BIN)/python benches/adapter.py --record
 
 # The first two need no network; advisories need a database that is fetched.
 supply: .venv/dev ## notices, licences and sources of what is linked; and advisories, where their databases can be reached

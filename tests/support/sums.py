@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from bitldp import Estimate
+from bitldp.accounting.loss_table import Normal
 from bitldp.sums import Central
 from bitldp.sums.protocol import Agreement, SummingClient, SummingServer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -37,6 +38,13 @@ class PlainSum:
 
     def central(self, survivors: int | None = None) -> Central:
         return Central(1.0, 1e-6, False, "none")
+
+    @property
+    def local(self) -> Central:
+        return self.central()
+
+    def accounted(self, cost: float = 3.0) -> tuple[Normal, float]:
+        return Normal(0.2), 0.0
 
     @property
     def epsilon(self) -> float:

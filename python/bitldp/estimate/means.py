@@ -439,9 +439,19 @@ class SampledMeanAccumulator(MeanAccumulator):
         self._settle()
         return super()._state()
 
+    @property
+    def middle(self) -> float:
+        """Letter of a coordinate that was not sampled."""
+        return self._middle
+
+    def named(self, reports: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Return the coordinates that reports name, and their letters, shape (n, k) both."""
+        indices, codes = self._check(reports)
+        return indices.astype(np.intp), self._middle + self._deviations[codes]
+
     def dense(self, reports: ArrayLike) -> NDArray[np.float64]:
         """Return the letters of all coordinates, shape (n, features)."""
-        indices, codes = self._check(reports)
-        letters = np.full((len(codes), len(self._summed[1])), self._middle)
-        np.put_along_axis(letters, indices.astype(np.intp), self._middle + self._deviations[codes], axis=1)
+        indices, named = self.named(reports)
+        letters = np.full((len(named), len(self._summed[1])), self._middle)
+        np.put_along_axis(letters, indices, named, axis=1)
         return letters

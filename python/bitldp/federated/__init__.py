@@ -25,6 +25,8 @@ from bitldp.federated.client.mod import (
 )
 from bitldp.federated.client.summed import SUM_SENTENCE, SummedMod
 from bitldp.federated.grid import InProcessGrid, InProcessRun, Recorder, run_in_process
+from bitldp.federated.server.costs import Cost, RunCosts, RunResult, central_costs, run_costs
+from bitldp.federated.server.forecast import NoiseForecast, forecast
 from bitldp.federated.server.mean import ReportMean
 from bitldp.federated.server.strategy import DecodingStrategy, RoundFailedError
 from bitldp.federated.server.summing import SummingStrategy
@@ -43,10 +45,12 @@ __all__ = [
     "ClientAccount",
     "Composed",
     "ComposedAccount",
+    "Cost",
     "DecodingStrategy",
     "InProcessGrid",
     "InProcessRun",
     "Layout",
+    "NoiseForecast",
     "PrivateData",
     "PrivateUpdateMod",
     "Randomized",
@@ -56,6 +60,8 @@ __all__ = [
     "ReportMean",
     "RoundFailedError",
     "RunBudgetWarning",
+    "RunCosts",
+    "RunResult",
     "Simulated",
     "SummedMod",
     "SummingStrategy",
@@ -64,10 +70,13 @@ __all__ = [
     "UpdateCodec",
     "UpdatePlan",
     "WireError",
+    "central_costs",
     "composed",
+    "forecast",
     "from_record",
     "letters_of",
     "messages",
+    "run_costs",
     "run_in_process",
     "simulate",
     "to_numpy",

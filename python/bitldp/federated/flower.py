@@ -6,6 +6,7 @@ the worker process of an app fills, and its number from the SuperLink.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -44,6 +45,9 @@ from flwr.supercore.task_identity import TaskIdentity  # noqa: E402
 
 SERVER = 1
 """Number of the server's node in process, as of the SuperLink on the network."""
+
+console = logging.getLogger("flwr")
+"""Where Flower's strategies say how a run goes."""
 
 FAILED = ErrorCode.CLIENT_APP_RAISED_EXCEPTION
 REFUSED = ErrorCode.MOD_FAILED_PRECONDITION

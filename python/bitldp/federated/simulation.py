@@ -111,7 +111,7 @@ def simulate(
         ledger.charge(plan.mechanism, plan.records, note=UPDATE)
     mean = ReportMean(width)
     for codes in _blocks(plan, updates, count, rng, threads):
-        mean.add_all(plan.values(codes))
+        mean.add_all(plan.decoded(codes))
     errors = mean.errors() if count > 1 else np.full(width, np.nan)
     return Simulated(mean.value, errors, count, count * plan.header.size)
 

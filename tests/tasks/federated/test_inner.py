@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -208,3 +209,33 @@ def test_a_base_that_only_configures_is_taken() -> None:
 def test_what_does_not_fit(arguments: Any, named: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         DecodingStrategy(*arguments, **named)
+
+
+CNN = {"c1": (32, 1, 3, 3), "c2": (64, 32, 3, 3), "f1": (130, 9216), "b1": (130,), "f2": (10, 130)}
+"""Shapes of a network of 1.2 million numbers."""
+
+
+@pytest.mark.slow
+def test_a_network_of_a_million_numbers_runs_with_adam(caplog: pytest.LogCaptureFixture) -> None:
+    codec = UpdateCodec(lambda size: bitldp.CrossPolytope(size, epsilon=8.0), clip=1.0)
+    model = {name: np.zeros(shape, np.float32) for name, shape in CNN.items()}
+    count = sum(array.size for array in model.values())
+    assert count >= 1_200_000
+    client = ClientApp(mods=[PrivateUpdateMod(codec, budget=8.0, ledger="run")])
+
+    @client.train()
+    def train(message: Message, context: Any) -> Message:
+        arrays = {name: array + np.float32(0.01) for name, array in model.items()}
+        content = {"arrays": to_record(arrays), "m": MetricRecord({"num-examples": 1})}
+        return Message(RecordDict(content), reply_to=message)
+
+    logging.getLogger("flwr").propagate = True
+    server = DecodingStrategy(flower.FedAdam(**QUIET, eta=0.01), mechanism=codec)
+    with caplog.at_level(logging.INFO, "flwr"):
+        result = run_in_process(make_server(server, 1, model), client, 3).result
+    made = from_record(result.arrays)
+    assert {name: array.shape for name, array in made.items()} == CNN
+    assert all(0.0 < np.abs(array).max() < 0.1 for array in made.values())
+    assert result.train_metrics_clientapp[1]["bytes-up"] < 3 * 150
+    assert f"Noise: {count:,} numbers from 3 clients" in caplog.text
+    assert "cannot be expected to learn" in caplog.text

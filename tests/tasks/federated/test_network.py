@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -101,4 +102,32 @@ def test_a_secure_sum_over_tls_is_the_one_of_the_run_in_process(tmp_path, proces
     ledgers = sorted((state / "ledgers").glob("*.sums.json"))
     cost = summed_app.agreement(tmp_path).sum.guarantee.central().epsilon
     assert [bitldp.Ledger.load(path).sums.spent for path in ledgers] == [cost] * 3
+    assert_all_gone(processes)
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_without_a_late_and_a_dead_client_and_ends_where_nobody_is_left(tmp_path, processes):
+    """Three SuperNodes: all answer; one does, while another is late and a third one dies; all die."""
+    source, result = tmp_path / "troubled.py", tmp_path / "model.npz"
+    lines = ["from support import troubled_app", "client_app = troubled_app.client_app"]
+    source.write_text("\n".join([*lines, "server_app = troubled_app.server_app"]))
+    paths = [processes.environment["PYTHONPATH"], str(Path(__file__).parents[2])]
+    processes.environment |= {"PYTHONPATH": os.pathsep.join(paths)}
+    run_on_network(
+        processes,
+        source,
+        result,
+        config=f"num-server-rounds=3 save-to='{result}'",
+        nodes=[f"partition-id={client} num-partitions=3 seed=7" for client in range(3)],
+    )
+    told = json.loads(result.with_suffix(".json").read_text())
+    first, second = told["rounds"]["1"], told["rounds"]["2"]
+    assert set(told["rounds"]) == {"1", "2"}
+    assert (first["clients"], first["reports"], first["failed"], first["missing"]) == (3, 3, 0, 0)
+    assert (second["clients"], second["reports"], second["failed"] + second["missing"]) == (3, 1, 2)
+    assert second["missing"] >= 1
+    assert "round 3: 0 of 3 clients sent a report that could be read" in told["sentence"]
+    assert "asked in 3 rounds, of 1 reports or more each" in told["costs"]
+    with np.load(result) as model:  # of the second round
+        assert any(np.any(model[name] != 0.0) for name in model)
     assert_all_gone(processes)

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bitldp.federated.wire.codec import Named
+
+_BLOCK = 1 << 15  # numbers at once, so that temporary arrays stay in the cache
+
+
+def _blocks(rows: int, width: int) -> Iterator[slice]:
+    """Yield the columns of a table by blocks of not too many numbers."""
+    step = max(1, _BLOCK // max(1, rows))
+    for start in range(0, width if rows else 0, step):
+        yield slice(start, start + step)
 
 
 class ExactSum:
@@ -29,11 +41,14 @@ class ExactSum:
 
     def add(self, rows: NDArray[np.float64]) -> None:
         """Add the vectors of a table, shape (n, size), all finite and below 2**960."""
-        rest = np.array(rows, dtype=np.float64)
+        for at in _blocks(*rows.shape):
+            self._add(np.array(rows[:, at], dtype=np.float64), at)
+
+    def _add(self, rest: NDArray[np.float64], at: slice) -> None:
         # n + 2 parts below the unit's 2**52 multiples, as the paper's Algorithm 3.3 has it
-        spare = math.ceil(math.log2(len(rest) + 2)) if len(rest) else 0
+        spare = math.ceil(math.log2(len(rest) + 2))
         part = np.empty_like(rest)
-        while rest.size:
+        while True:
             top = max(float(rest.max()), -float(rest.min()))
             if top == 0.0:
                 return
@@ -41,25 +56,42 @@ class ExactSum:
             np.add(rest, unit, out=part)
             part -= unit
             rest -= part
-            self._take(part.sum(axis=0))
+            self._take(part.sum(axis=0), at)
 
-    def _take(self, vector: NDArray[np.float64]) -> None:
-        """Add one vector exactly: what each kept part cannot hold goes on to the next."""
+    def add_at(self, indices: NDArray[np.intp], values: NDArray[np.float64]) -> None:
+        """Add to some coordinates, shape (m,) both; to one that stands several times, all of them."""
+        while indices.size:
+            at, chosen = np.unique(indices, return_index=True)
+            self._take(values[chosen], at)
+            if len(at) == len(indices):
+                return
+            indices, values = np.delete(indices, chosen), np.delete(values, chosen)
+
+    def _take(self, vector: NDArray[np.float64], at: slice | NDArray[np.intp]) -> None:
+        """Add to some coordinates, all different, exactly: what a part cannot hold goes to the next."""
         left = vector
-        for index, part in enumerate(self._parts):
+        for whole in self._parts:
+            part = whole[at]
             both = part + left
             moved = both - part
             left = (part - (both - moved)) + (left - moved)
-            self._parts[index] = both
+            whole[at] = both
         if left.any():
-            self._parts.append(left)
+            rest = np.zeros(len(self._parts[0]))
+            rest[at] = left
+            self._parts.append(rest)
 
     @property
     def value(self) -> NDArray[np.float64]:
         """The sum, rounded once, shape (size,)."""
-        if len(self._parts) == 1:
-            return self._parts[0].copy()
-        return np.array([math.fsum(column) for column in zip(*self._parts, strict=True)])
+        first, *rest = self._parts
+        if not rest:
+            return first.copy()
+        total: NDArray[np.float64] = first + rest[0]  # of two doubles, rounded once
+        for more in rest[1:]:
+            for index in np.flatnonzero(more):
+                total[index] = math.fsum(part[index] for part in self._parts)
+        return total
 
 
 class ReportMean:
@@ -77,44 +109,59 @@ class ReportMean:
     sqrt(n/(n - 1) * sum w_i^2 (v_i - m)^2) / sum w_i: the usual one where the weights are equal. The sums of
     m are exact, so that it does not depend on the order of the vectors, nor on how many are added at once;
     those of the standard error are of deviations from the first vector, so that a common offset does not
-    cancel digits.
+    cancel digits. Vectors that are given by the coordinates that they name cost what these do; their
+    deviations are from 0.
     """
 
     def __init__(self, size: int) -> None:
         self.reports = 0
-        self._first = np.zeros(size)
+        self._first: NDArray[np.float64] | None = None  # what deviations are from; None: 0
         self._total, self._weights = ExactSum(size), ExactSum(1)
         self._squares = self._largest = 0.0
         self._sum, self._square_sum, self._spread = np.zeros(size), np.zeros(size), np.zeros(size)
 
     def add(self, vector: NDArray[np.float64], weight: float) -> None:
         """Add one decoded report."""
-        self._weights.add(np.array([[weight]]))
-        self._largest = max(self._largest, weight)
-        self._added(vector[None], weight)
+        self.add_all(vector[None], weight)
 
-    def add_all(self, vectors: NDArray[np.float64]) -> None:
-        """Add decoded reports of the weight 1, shape (n, size)."""
-        self._weights.add(np.array([[float(len(vectors))]]))
-        self._largest = max(self._largest, 1.0)
-        self._added(vectors, 1.0)
+    def add_all(self, vectors: NDArray[np.float64] | Named, weight: float = 1.0) -> None:
+        """Add decoded reports of one weight, shape (n, size), or by the coordinates that they name."""
+        if isinstance(vectors, Named) and self._first is not None:  # deviations from it are everywhere
+            vectors = vectors.whole(len(self._sum))
+        count = len(vectors.values) if isinstance(vectors, Named) else len(vectors)
+        self._weights.add(np.array([[count * weight]]))
+        self._largest = max(self._largest, weight)
+        if isinstance(vectors, Named):
+            self._added_named(vectors, weight)
+        else:
+            self._added(vectors, weight)
+        self.reports += count
+        self._squares += weight * weight * count
+
+    def _added_named(self, named: Named, weight: float) -> None:
+        indices, offsets = named.indices.ravel(), weight * named.values.ravel()
+        self._total.add_at(indices, offsets)
+        np.add.at(self._sum, indices, offsets)
+        np.add.at(self._square_sum, indices, weight * offsets)
+        np.add.at(self._spread, indices, np.square(offsets))
 
     def _added(self, vectors: NDArray[np.float64], weight: float) -> None:
         if self.reports == 0:
             self._first = np.array(vectors[0])
         self._total.add(weight * vectors if weight != 1.0 else vectors)
-        self.reports += len(vectors)
-        self._squares += weight * weight * len(vectors)
-        offsets = weight * (vectors - self._first)
-        total = offsets.sum(axis=0)
-        self._sum += total
-        self._square_sum += weight * total
-        self._spread += np.einsum("ij,ij->j", offsets, offsets)
+        for at in _blocks(*vectors.shape):
+            offsets = vectors[:, at] if self._first is None else vectors[:, at] - self._first[at]
+            offsets = weight * offsets if weight != 1.0 else offsets
+            total = offsets.sum(axis=0)
+            self._sum[at] += total
+            self._square_sum[at] += weight * total
+            self._spread[at] += np.einsum("ij,ij->j", offsets, offsets)
 
     @property
     def value(self) -> NDArray[np.float64]:
         """The mean, shape (size,)."""
-        mean: NDArray[np.float64] = self._total.value / self._weights.value
+        mean = self._total.value
+        mean /= self._weights.value
         return mean
 
     @property
@@ -125,12 +172,16 @@ class ReportMean:
     def errors(self) -> NDArray[np.float64]:
         """Return the standard error of each coordinate; for two reports or more."""
         weights = float(self._weights.value[0])
-        offset = self._sum / weights
-        spread = self._spread - 2.0 * offset * self._square_sum + np.square(offset) * self._squares
         scale = self.reports / (self.reports - 1)
-        errors: NDArray[np.float64] = np.sqrt(scale * np.maximum(spread, 0.0)) / weights
+        errors = np.empty_like(self._sum)
+        for block in _blocks(1, len(errors)):
+            offset = self._sum[block] / weights
+            spread = self._spread[block] - 2.0 * offset * self._square_sum[block]
+            spread += np.square(offset) * self._squares
+            errors[block] = np.sqrt(scale * np.maximum(spread, 0.0)) / weights
         return errors
 
     def stderr(self) -> float:
         """Return the root mean square of `errors` over the coordinates."""
-        return math.sqrt(float(np.mean(np.square(self.errors()))))
+        errors = self.errors()
+        return math.sqrt(float(np.mean(np.square(errors, out=errors))))

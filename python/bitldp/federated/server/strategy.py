@@ -29,17 +29,19 @@ from flwr.serverapp.strategy import (
     FedYogi,
     MultiKrum,
     QFedAvg,
-    Result,
     Strategy,
 )
 from numpy.typing import NDArray
 
 from bitldp.base import checks
+from bitldp.federated import flower
 from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, REPORT, STYPE, Evaluation
+from bitldp.federated.server.costs import Attendance, RunCosts, RunResult, printed
+from bitldp.federated.server.forecast import forecast
 from bitldp.federated.server.mean import ReportMean
 from bitldp.federated.wire.arrays import Layout
 from bitldp.federated.wire.codec import Factory, UpdateCodec, UpdatePlan
-from bitldp.federated.wire.wire import WireError, parse
+from bitldp.federated.wire.wire import WireError, parse, read
 from bitldp.mechanism.base import Mechanism
 
 __all__ = ["DecodingStrategy", "RoundFailedError"]
@@ -57,6 +59,7 @@ _NOT_MEAN: dict[type[Strategy], str] = {
     FedXgbCyclic: "hands trees on",
 }
 _CAUSES = {BUDGET_SENTENCE: "budget", FAILURE_SENTENCE: "step"}
+_START = inspect.signature(FedAvg.start)
 _FED_AVG = tuple(inspect.signature(FedAvg).parameters)
 
 
@@ -105,14 +108,14 @@ class RoundFailedError(RuntimeError):
 
     Attributes
     ----------
-    result : flwr.serverapp.strategy.Result
-        The last good model, or the one that the run began with, and the clients' metrics of the rounds
-        before. Filled in by `DecodingStrategy.start`; empty where a round is driven by hand.
+    result : RunResult
+        The last good model, or the one that the run began with, the clients' metrics of the rounds before,
+        and what they cost. Filled in by `DecodingStrategy.start`; empty where a round is driven by hand.
     """
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
-        self.result = Result()
+        self.result = RunResult()
 
 
 class DecodingStrategy(FedAvg):
@@ -146,6 +149,8 @@ class DecodingStrategy(FedAvg):
         Share of the clients asked whose reports must arrive, in [0, 1]. At least one always must.
     seed : int, optional
         Makes the choice of clients reproducible (where fewer than all are asked).
+    delta : float
+        Delta of the costs that are printed at the end of a run where they need one, in (0, 1).
     first_round : int
         Number of the first round, for a run that goes on from a checkpoint: clients are told, and metrics
         are filed under, the number of the round since the beginning.
@@ -213,6 +218,7 @@ class DecodingStrategy(FedAvg):
         metrics: Mapping[str, Mechanism] | None = None,
         min_fraction: float = 0.0,
         seed: int | None = None,
+        delta: float = 1e-6,
         first_round: int = 1,
         **options: Any,
     ) -> None:
@@ -243,11 +249,16 @@ class DecodingStrategy(FedAvg):
         if not 0.0 <= self.min_fraction <= 1.0:
             raise ValueError(f"min_fraction: must be in [0, 1], got {min_fraction}")
         self.seed = None if seed is None else checks.integer("seed", seed, 0)
+        self.delta = checks.real("delta", delta)
+        if not 0.0 < self.delta < 1.0:
+            raise ValueError(f"delta: must be above 0 and below 1, got {delta}")
         self.first_round = checks.integer("first_round", first_round, 1)
         self._model: dict[str, NDArray[Any]] = {}
         self._asked: set[int] = set()
         self._judges: set[int] = set()
-        self._past = Result()  # the rounds so far, for an error that ends the run
+        self._past = RunResult()  # the rounds so far, for an error that ends the run
+        self._attendance = Attendance()
+        self._ahead = 0  # rounds of a run that has not begun
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -255,7 +266,7 @@ class DecodingStrategy(FedAvg):
         """Choose the clients of a round, and remember the model that they are sent."""
         turn = self._turn(server_round)
         self._model = {name: array.numpy() for name, array in arrays.items()}
-        self.codec.plan(self.codec.layout(self._model))  # refuses now what no client could send
+        plan = self.codec.plan(self.codec.layout(self._model))  # refuses now what no client could send
         configure = super().configure_train if self.inner is None else self.inner.configure_train
         if self.seed is None:
             messages = list(configure(turn, arrays, config, grid))
@@ -267,7 +278,24 @@ class DecodingStrategy(FedAvg):
             finally:
                 random.setstate(state)
         self._asked = {message.metadata.dst_node_id for message in messages}
+        self._attendance.asked(self._asked)
+        if self._ahead and self._asked:
+            self._foretell(plan)
         return messages
+
+    def _foretell(self, plan: UpdatePlan) -> None:
+        """Log the noise of a run before its first round; warn where it cannot be expected to learn."""
+        noise, self._ahead = forecast(plan, len(self._asked), self._ahead), 0
+        if noise is None:
+            return
+        flower.console.info("Noise: %s", noise)
+        if noise.hopeless:
+            flower.console.warning(
+                "This run cannot be expected to learn: its noise is longer than all that its clients can "
+                "say. %s clients a round, fewer numbers (only=), more rounds or a larger epsilon would "
+                "change that.",
+                f"{noise.needed:,}",
+            )
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
@@ -290,6 +318,7 @@ class DecodingStrategy(FedAvg):
                 f"round {self._turn(server_round)}: {mean.reports} of {len(self._asked)} clients sent a "
                 f"report that could be read ({seen})"
             )
+        self._attendance.came(mean.reports, mean.largest_share)
         arrays = self.updated(layout, mean.value)
         if self.inner is not None:
             arrays = self._stepped(self._turn(server_round), layout, arrays)
@@ -350,7 +379,7 @@ class DecodingStrategy(FedAvg):
         mean = ReportMean(plan.header.coordinates)
         for _, data, weight in sorted(result):
             try:
-                mean.add(plan.decode(data), weight)
+                mean.add_all(plan.decoded(read(data, plan.header)), weight)
             except WireError as error:
                 rejected[error.reason] += 1
                 log.warning("a client's %s", error)
@@ -384,6 +413,7 @@ class DecodingStrategy(FedAvg):
             configure = self.inner.configure_evaluate
         messages = list(configure(self._turn(server_round), arrays, config, grid))
         self._judges = {message.metadata.dst_node_id for message in messages}
+        self._attendance.judged(self._judges)
         return messages
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
@@ -417,28 +447,45 @@ class DecodingStrategy(FedAvg):
     def _turn(self, server_round: int) -> int:
         return server_round + self.first_round - 1
 
-    def start(self, grid: Grid, *args: Any, **options: Any) -> Result:
+    def _costs(self) -> RunCosts | None:
+        """Return what the rounds so far cost the client that was asked most often; None before a report."""
+        if not self._model:
+            return None
+        metrics = {} if self._evaluation is None else self._evaluation.metrics
+        return self._attendance.costs(self.codec.plan(self.codec.layout(self._model)), metrics, self.delta)
+
+    def start(self, grid: Grid, *args: Any, **options: Any) -> RunResult:
         """Run the rounds: `FedAvg.start`, with the rounds numbered from `first_round`.
+
+        Before the first round Flower's log has the noise of its mean update (`forecast`), with a warning
+        where that of all rounds is longer than all that the clients can say; at the end it has what the run
+        cost a client: locally, if a shuffler is trusted, and if nothing but sums is seen.
 
         Raises
         ------
         RoundFailedError
             See `aggregate_train`; its `result` has the last good model.
         """
-        self._past = Result()
+        self._past, self._attendance = RunResult(), Attendance()
+        given = _START.bind(self, grid, *args, **options)
+        given.apply_defaults()
+        self._ahead = given.arguments["num_rounds"]
         try:
-            result = super().start(grid, *args, **options)
+            found = super().start(grid, *args, **options)
         except RoundFailedError as error:
             error.result = self._past
             if not error.result.arrays:  # it was the first round
                 error.result.arrays = ArrayRecord({name: Array(each) for name, each in self._model.items()})
+            error.result.costing = self._costs
             raise
+        result = RunResult(**vars(found), costing=self._costs)
         if self.first_round > 1:
             for name in ("train_metrics_clientapp", "evaluate_metrics_clientapp"):
                 filed = {self._turn(number): metrics for number, metrics in getattr(result, name).items()}
                 setattr(result, name, filed)
             scored = result.evaluate_metrics_serverapp
             result.evaluate_metrics_serverapp = {self._turn(turn): each for turn, each in scored.items()}
+        printed(result)
         keep = getattr(grid, "keep_result", None)
         if keep is not None:
             keep(result)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
 from flwr.serverapp import Grid
-from flwr.serverapp.strategy import FedAvg, Result
+from flwr.serverapp.strategy import FedAvg
 
 from bitldp.base import checks
 from bitldp.estimate.estimates import Estimate
+from bitldp.federated.server.costs import RunCosts, RunResult, central_costs, printed
 from bitldp.federated.server.strategy import RoundFailedError
 from bitldp.federated.wire.arrays import Layout
 from bitldp.federated.wire.sums import SUM, sum_bytes, sum_record
@@ -100,6 +102,7 @@ class SummingStrategy(FedAvg):
         )
         self.estimates: dict[int, Estimate] = {}
         self.survivors: dict[int, tuple[int, ...]] = {}
+        self._attended: Counter[int] = Counter()
         self._model = ArrayRecord()
         self._grid: Grid | None = None
         self._server: SummingServer | None = None
@@ -119,6 +122,7 @@ class SummingStrategy(FedAvg):
         asked = [
             each.metadata.dst_node_id for each in super().configure_train(server_round, arrays, config, grid)
         ]
+        self._attended.update(asked)
         self._counts = {"clients": len(asked), "failed": 0, "bytes-up": 0, "bytes-down": 0}
         self._server = SummingServer(self.agreement, self._first + server_round)
         try:
@@ -202,16 +206,25 @@ class SummingStrategy(FedAvg):
             self._counts["bytes-up"] += len(result[node])
         return result
 
-    def start(self, grid: Grid, *args: Any, **options: Any) -> Result:
-        """Run the rounds: `FedAvg.start`.
+    def start(self, grid: Grid, *args: Any, **options: Any) -> RunResult:
+        """Run the rounds: `FedAvg.start`; log what they cost a client at the end.
 
         Raises
         ------
         RoundFailedError
             See `configure_train` and `aggregate_train`.
         """
-        result = super().start(grid, *args, **options)
+        self._attended = Counter()
+        found = super().start(grid, *args, **options)
+        result = RunResult(**vars(found), costing=self._costs)
+        printed(result)
         keep = getattr(grid, "keep_result", None)
         if keep is not None:
             keep(result)
         return result
+
+    def _costs(self) -> RunCosts | None:
+        if not self.survivors:
+            return None
+        rounds, least = max(self._attended.values()), min(map(len, self.survivors.values()))
+        return central_costs(self.agreement.sum, rounds=rounds, reports=least)

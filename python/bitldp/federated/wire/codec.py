@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.estimate.accumulators import CountAccumulator
+from bitldp.estimate.means import SampledMeanAccumulator
 from bitldp.federated.wire.arrays import Integers, Layout
 from bitldp.federated.wire.wire import (
     NORMS,
@@ -64,6 +65,27 @@ class ReportForm:
         return arrays
 
 
+class Named(NamedTuple):
+    """Vectors by the coordinates that their reports name; in all others they are 0.
+
+    Attributes
+    ----------
+    indices : ndarray of int, shape (n, k)
+        The coordinates, different within a vector.
+    values : ndarray of float64, shape (n, k)
+        The numbers there.
+    """
+
+    indices: NDArray[np.intp]
+    values: NDArray[np.float64]
+
+    def whole(self, coordinates: int) -> NDArray[np.float64]:
+        """Return the vectors, shape (n, coordinates)."""
+        vectors = np.zeros((len(self.values), coordinates))
+        np.put_along_axis(vectors, self.indices, self.values, axis=1)
+        return vectors
+
+
 def letters_of(mechanism: Mechanism, *, allow_biased: bool) -> Callable[[Any], NDArray[np.float64]]:
     """Return the function from reports to numbers: unbiased, or the mechanism's own decoding.
 
@@ -95,12 +117,22 @@ def _biased(mechanism: Mechanism, reason: str, allow: bool) -> Callable[[Any], N
     return mechanism.decode
 
 
+def _sampled(mechanism: Mechanism) -> SampledMeanAccumulator | None:
+    """Return what decodes reports by the coordinates that they name; None where they name none."""
+    try:
+        accumulator = mechanism.accumulator()
+    except ValueError:
+        return None
+    return accumulator if isinstance(accumulator, SampledMeanAccumulator) else None
+
+
 Norm = Literal["l2", "l1", "linf"]
 Update = Literal["difference", "gradient", "replace"]
 Factory = Callable[[int], Mechanism]
 
 _MOST_PLANS = 16
 _MOST_ROWS = 1 << 20
+_SPARSE = 8  # a vector has so many times the coordinates that its report names, or it is made whole
 _SLACK = 1.0 - 2.0**-48  # of a clipped norm, so that rounding of the products never leads past it
 
 
@@ -263,7 +295,13 @@ class UpdateCodec:
             fields=form.fields,
         )
         letters = letters_of(mechanism, allow_biased=self.allow_biased)
-        return UpdatePlan(mechanism, layout, header, form, letters, self.rows)
+        sampled = _sampled(mechanism)
+        if sampled is not None:
+            drawn = form.fields[0].columns * header.records
+            centred = sampled.middle == low + (high - low) / 2.0  # what is not named counts as 0
+            if self.rows > 1 or not centred or _SPARSE * drawn > size:
+                sampled = None
+        return UpdatePlan(mechanism, layout, header, form, letters, self.rows, sampled)
 
 
 def _patterns(name: str, given: Any) -> tuple[str, ...]:
@@ -291,6 +329,8 @@ class UpdatePlan:
         Turns reports into numbers.
     rows : int
         Updates in a reply.
+    sampled : SampledMeanAccumulator or None
+        Decodes reports that name few of the coordinates; None where they are decoded as whole vectors.
     """
 
     mechanism: Mechanism
@@ -299,6 +339,7 @@ class UpdatePlan:
     form: ReportForm
     letters: Callable[[Any], NDArray[np.float64]]
     rows: int = 1
+    sampled: SampledMeanAccumulator | None = None
 
     def at(self, number: int, *, examples: bool = False) -> UpdatePlan:
         """Return the plan of one round, whose reports name it.
@@ -371,7 +412,7 @@ class UpdatePlan:
         clip = self.header.clip
         if self.header.norm == "linf":
             return np.clip(table, -clip, clip)
-        largest = np.abs(table).max(axis=1, keepdims=True)
+        largest = np.maximum(table.max(axis=1, keepdims=True), -table.min(axis=1, keepdims=True))
         # so that squares can neither overflow nor vanish
         unit = np.divide(table, largest, out=np.zeros_like(table), where=largest > 0.0)
         if self.header.norm == "l1":
@@ -381,7 +422,8 @@ class UpdatePlan:
         with np.errstate(over="ignore"):  # past the range of doubles is beyond the clip
             beyond = length * largest > clip
         unit *= np.divide(clip * _SLACK, length, out=np.zeros_like(length), where=length > 0.0)
-        return np.where(beyond, unit, table)
+        np.copyto(unit, table, where=~beyond)
+        return unit
 
     def perturb(self, vector: NDArray[np.float64], *, rng: RandomSource = None) -> NDArray[np.uint8]:
         """Return the private report of an update, or of several, as bytes.
@@ -421,7 +463,12 @@ class UpdatePlan:
             One array for each field, of ``records * columns`` codes for each client.
         """
         low, high = self.header.low, self.header.high
-        values = np.clip(low + (high - low) * (0.5 + 0.5 * (clipped / self.header.clip)), low, high)
+        values = clipped / self.header.clip  # in place from here on: an update may have 10^7 numbers
+        values *= 0.5
+        values += 0.5
+        values *= high - low
+        values += low
+        np.clip(values, low, high, out=values)
         table = values.reshape(-1, self.mechanism.columns)
         reports = self.mechanism.randomize(table, rng=rng, output=self.form.output, threads=threads)
         return self.form.split(reports, len(table))
@@ -434,10 +481,7 @@ class UpdatePlan:
         WireError
             For bytes that are no such report, or a code outside the mechanism's alphabet.
         """
-        vectors = self.values(read(data, self.header))
-        if len(vectors) != 1:
-            raise WireError("range", "report: its codes do not stand for one number for each coordinate")
-        vector: NDArray[np.float64] = vectors[0]
+        vector: NDArray[np.float64] = self.values(read(data, self.header))[0]
         return vector
 
     def values(self, codes: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
@@ -457,12 +501,38 @@ class UpdatePlan:
         WireError
             For a code outside the mechanism's alphabet.
         """
+        vectors = self.decoded(codes)
+        return vectors.whole(self.header.coordinates) if isinstance(vectors, Named) else vectors
+
+    def decoded(self, codes: Sequence[NDArray[Any]]) -> NDArray[np.float64] | Named:
+        """Return what `values` does; where reports name few coordinates, by those, whatever the others are.
+
+        Raises
+        ------
+        WireError
+            As of `values`.
+        """
         size = self.header.coordinates
+        if self.sampled is None:
+            letters = np.asarray(self._read(self.letters, codes), dtype=np.float64)
+            if letters.size * self.header.fields[0].columns != codes[0].size * self.mechanism.columns:
+                raise WireError("range", "report: its codes do not stand for one number for each coordinate")
+            return self._rescaled(letters.reshape(-1, size) if self.rows == 1 else self._averaged(letters))
+        indices, letters = self._read(self.sampled.named, codes)
+        starts = self.mechanism.columns * np.arange(self.records)[:, None]  # of the records of one client
+        indices = indices.reshape(-1, self.records, indices.shape[1]) + starts
+        letters = letters.reshape(len(indices), -1)
+        return Named(indices.reshape(letters.shape), self._rescaled(letters))
+
+    def _read(self, letters: Callable[[Any], Any], codes: Sequence[NDArray[Any]]) -> Any:
+        """Return what a function makes of the mechanism's reports."""
         try:
-            letters = np.asarray(self.letters(self.form.assemble(codes)), dtype=np.float64)
-            letters = letters.reshape(-1, size) if self.rows == 1 else self._averaged(letters)
+            return letters(self.form.assemble(codes))
         except (TypeError, ValueError, IndexError):
             raise WireError("range", "report: a code is outside the alphabet of the mechanism") from None
+
+    def _rescaled(self, letters: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return letters in the units of an update."""
         if not np.isfinite(letters).all():
             raise WireError("range", "report: its codes do not stand for one number for each coordinate")
         low, high = self.header.low, self.header.high
