@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Annotated, Any
@@ -15,6 +15,7 @@ from bitldp._core import Window, log_ratio, pack
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.categorical.hashing import OLH
+from bitldp.client.program import Program, Type
 from bitldp.mechanism.parameters import optional, whole
 from bitldp.privacy import ONE, Guarantee, calibrated, composed
 from bitldp.release.base import Call, called
@@ -199,6 +200,9 @@ class LOLOHA(OLH):
     @property
     def _streams(self) -> int:
         return 3
+
+    def _program(self, numbers: Type) -> Program:
+        return replace(super()._program(numbers), second=self.second)
 
     def _answered(self, hashed: NDArray[Any], call: Call) -> NDArray[Any]:
         return self._again.randomize(super()._answered(hashed, call), call.codes(call.keys[1:2]))

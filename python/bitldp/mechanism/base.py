@@ -23,6 +23,7 @@ from bitldp.estimate.estimates import Estimate
 from bitldp.letters.reach import Reach, checked_part
 from bitldp.mechanism.described import Variant, letter_facts
 from bitldp.mechanism.docstrings import completed, own_docstring
+from bitldp.mechanism.documented import Documented
 from bitldp.mechanism.hints import RANDOMIZE, hint_of, refuse_unknown
 from bitldp.mechanism.law import Experiment, Pair, Symbols, far_ends
 from bitldp.mechanism.parameters import declared, frozen, lasting, plain, short, short_name
@@ -86,7 +87,7 @@ class _Hinting(ABCMeta):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(metaclass=_Hinting):
+class Mechanism(Documented, metaclass=_Hinting):
     """A mechanism of local differential privacy: parameters in, reports out.
 
     A subclass is a frozen dataclass whose fields are its parameters; those that are annotated with a check

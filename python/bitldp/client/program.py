@@ -1,0 +1,392 @@
+"""What a client does with one record, as data: public draws, codec, channel, and the fields of its report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitldp._core import (
+    Bits,
+    Cap,
+    Cube,
+    Design,
+    FixedPoint,
+    Grid,
+    Matrix,
+    Mixture,
+    Select,
+    Shift,
+    Subset,
+    Unary,
+    Window,
+    keystream,
+    pack,
+)
+from bitldp.base.arrays import position
+from bitldp.privacy import ONE, added, composed
+from bitldp.release.draws import coefficients, coordinates, whole_numbers
+
+__all__ = [
+    "OneHot",
+    "Part",
+    "Program",
+    "PublicDraw",
+    "Record",
+    "Signs",
+    "field_bits",
+]
+
+Part = tuple[int, int]
+"""Columns of an array of codes, and bits of a code."""
+
+Type = Literal["f32", "f64", "u8", "u16", "u32"]
+
+DTYPES = {"f32": "<f4", "f64": "<f8", "u8": "u1", "u16": "<u2", "u32": "<u4"}
+"""Bytes of the values of a record, by their type: little-endian."""
+
+_KEY = 32
+_DITHER = Window(2, 1, 1.0)  # never leaves its cell: the dither alone
+
+
+@dataclass(frozen=True)
+class Record:
+    """Values of a record.
+
+    Attributes
+    ----------
+    type : str
+        "f32", "f64", "u8", "u16" or "u32".
+    columns : int
+        How many values it has.
+    below : int or None
+        Of categories: how many there are.
+    labels : tuple of str or None
+        Of categories: their texts, by code.
+    interval : (float, float) or None
+        Of numbers: where they lie, if that is anywhere.
+    outside : {"clip", "refuse"}
+        Of numbers: what becomes of those outside the interval. NaN is refused always.
+    """
+
+    type: Type
+    columns: int = 1
+    below: int | None = None
+    labels: tuple[str, ...] | None = None
+    interval: tuple[float, float] | None = None
+    outside: Literal["clip", "refuse"] = "clip"
+
+    @classmethod
+    def of_codes(cls, below: int, columns: int = 1, labels: Sequence[Any] | None = None) -> Record:
+        """Return the record of categories from 0, of the smallest type."""
+        kind: Type = "u8" if below <= 1 << 8 else "u16" if below <= 1 << 16 else "u32"
+        return cls(kind, columns, below, None if labels is None else tuple(map(str, labels)))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of a value in memory."""
+        return np.dtype(DTYPES[self.type])
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of a record."""
+        return self.columns * self.dtype.itemsize
+
+    def checked(self, x: NDArray[Any]) -> NDArray[Any]:
+        """Return values of shape (n, columns) in the machine's byte order; refuse those not allowed."""
+        values = np.ascontiguousarray(x, self.dtype.newbyteorder("="))
+        if self.below is not None:
+            wrong, reason = values >= self.below, f"is not below {self.below}"
+        else:
+            wrong, reason = np.isnan(values), "is NaN"
+            if self.interval is not None and self.outside == "refuse":
+                low, high = (values.dtype.type(end) for end in self.interval)
+                wrong, reason = ~((values >= low) & (values <= high)), f"is NaN or outside {self.interval}"
+        if wrong.any():
+            raise ValueError(f"x: {position(wrong)} {reason}")
+        return values
+
+
+@dataclass(frozen=True)
+class PublicDraw:
+    """A draw that does not depend on the record, and is a part of its report.
+
+    Attributes
+    ----------
+    kind : {"coordinates", "affine", "step"}
+        Which of the columns are released; a hash function x -> (a x + b) mod P; the step of a progression.
+    of, count : int
+        Coordinates: the columns, and how many of them. Affine: the prime P, and the values of the function.
+        Step: how many steps there are, and the cells.
+    """
+
+    kind: Literal["coordinates", "affine", "step"]
+    of: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Signs:
+    """Codec of some numbers at once: each dithered to an end of the interval, all together as one symbol."""
+
+    grid: Grid
+    columns: int
+
+
+@dataclass(frozen=True)
+class OneHot:
+    """Codec of a category: as many entries as there are categories, `top` for its own and 0 elsewhere."""
+
+    categories: int
+    top: int
+
+
+@dataclass(frozen=True)
+class Program:
+    """Work of a client on records, and what one report of it costs.
+
+    Attributes
+    ----------
+    record : Record
+        What goes in; of parts, those of all of them, one behind the other.
+    fields : tuple of Part
+        What comes out: arrays of codes, each packed to whole bytes.
+    channel : object
+        A channel of the core; None where there are parts.
+    codec : Grid, FixedPoint, Signs, OneHot or None
+        What makes codes of numbers.
+    ends : Grid or None
+        Of a mixture: the grid of its table.
+    second : Window, Bits or None
+        Channel of a second step, whose input is the report of the first.
+    draw : PublicDraw or None
+        What is drawn without looking at the record.
+    parts : tuple of Program
+        Programs of parts of a record, whose reports follow each other.
+    chunked : bool
+        Of parts: whether each takes its keys from the first 32 bytes of a keystream of the given ones.
+    """
+
+    record: Record | None
+    fields: tuple[Part, ...]
+    channel: Any = None
+    codec: Grid | FixedPoint | Signs | OneHot | None = None
+    ends: Grid | None = None
+    second: Any = None
+    draw: PublicDraw | None = None
+    parts: tuple[Program, ...] = ()
+    chunked: bool = False
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """The records of all parts, in order."""
+        if self.record is not None:
+            return (self.record,)
+        return tuple(each for part in self.parts for each in part.records)
+
+    @property
+    def streams(self) -> int:
+        """Keys of 32 bytes that a call takes: codec, channel, second step, draw; or those of the parts."""
+        if self.parts:
+            return self.chunked + sum(part.streams for part in self.parts)
+        own = 2 if isinstance(self.channel, Mixture) else 1
+        return own + isinstance(self.codec, Signs) + (self.second is not None) + (self.draw is not None)
+
+    def report_bytes(self, records: int = 1) -> int:
+        """Return the bytes of the reports of so many records."""
+        return sum((records * columns * bits + 7) // 8 for columns, bits in self.fields)
+
+    # -- privacy
+
+    @property
+    def symbols(self) -> int:
+        """How often the channel is used on a record; 1 where it takes all columns together."""
+        if isinstance(self.codec, OneHot):
+            return 2  # two categories differ in two entries
+        if self._at_once or self.record is None:
+            return 1
+        drawn = self.draw is not None and self.draw.kind == "coordinates"
+        return self.draw.count if drawn and self.draw else self.record.columns
+
+    @property
+    def _at_once(self) -> bool:
+        return isinstance(self.codec, Signs) or isinstance(self.channel, (Bits, Cap, Cube, Select))
+
+    def epsilon(self, delta: float = 0.0, claimed: float = 0.0) -> float:
+        """Return epsilon of a record from the integers, rounded up.
+
+        Parameters
+        ----------
+        delta, claimed : float
+            Of one symbol by noise that is cut off: `claimed`, where its delta there is at most `delta`.
+        """
+        if self.parts:
+            return added(*(part.epsilon() for part in self.parts))
+        if delta and isinstance(self.channel, Shift) and self.symbols == 1:
+            return claimed if self.channel.delta(claimed) <= delta else float("inf")
+        exact = self.channel.epsilon
+        one = float(exact[2] if isinstance(exact, tuple) else exact)
+        return one if self.symbols == 1 else float(composed(one, self.symbols))
+
+    # -- work
+
+    def codes(self, x: Sequence[NDArray[Any]], keys: Sequence[bytes]) -> list[NDArray[Any]]:
+        """Return the codes of each field, shape (n, columns).
+
+        Parameters
+        ----------
+        x : sequence of ndarray
+            Values of each of `records`, shape (n, columns).
+        keys : sequence of bytes
+            As many as `streams`.
+
+        Raises
+        ------
+        ValueError
+            For a value that is refused; its place is named.
+        """
+        if self.parts:
+            return self._of_parts(x, keys)
+        assert self.record is not None
+        values, keys = self.record.checked(x[0]), list(keys)
+        if self.draw is None:
+            return [self._released(values, keys).reshape(len(values), -1)]
+        last = keys.pop()
+        if self.draw.kind == "affine":
+            return [self._hashed(values, keys, last)]
+        if self.draw.kind == "step":
+            return self._stepped(values, keys[0], last)
+        indices = coordinates(last, len(values), self.draw.of, self.draw.count, 0)
+        chosen = np.take_along_axis(values, indices.astype(np.intp), axis=1)
+        return [indices, self._released(chosen, keys).reshape(len(values), -1)]
+
+    def _of_parts(self, x: Sequence[NDArray[Any]], keys: Sequence[bytes]) -> list[NDArray[Any]]:
+        if self.chunked:
+            keys = [keystream(key, 0, _KEY) for key in keys[1:]]
+        result, first, record = [], 0, 0
+        for part in self.parts:
+            last, after = first + part.streams, record + len(part.records)
+            result += part.codes(x[record:after], keys[first:last])
+            first, record = last, after
+        return result
+
+    def _released(self, values: NDArray[Any], keys: list[bytes]) -> NDArray[Any]:
+        """Return the reports of values of shape (n, columns)."""
+        codec: Any = self.codec
+        if isinstance(codec, Signs):
+            signs = _DITHER.randomize(values, codec.grid, None, keys.pop(0), "codes", None, None, 0)
+            values = signs.astype(np.int64) @ (1 << np.arange(codec.columns - 1, -1, -1))
+            codec = None
+        elif isinstance(codec, OneHot):
+            entries = (values == np.arange(codec.categories)).astype(np.uint16)
+            values, codec = entries * np.uint16(codec.top), None
+        reports = self._channelled(self.channel, values, codec, keys)
+        if self.second is None:
+            return reports
+        if isinstance(self.second, Bits):
+            return self.second.randomize(reports, None, keystream(keys[-1], 0, _KEY), "codes", None, None, 0)
+        return self._channelled(self.second, reports, None, keys[-1:])
+
+    def _channelled(self, channel: Any, values: NDArray[Any], codec: Any, keys: list[bytes]) -> NDArray[Any]:
+        if isinstance(channel, Mixture):
+            both = (keys[0], keys[1])
+            return channel.randomize(values, (codec, self.ends), None, both, "codes", None, None, 0)
+        if isinstance(channel, Bits):
+            return channel.randomize(values, codec, keys[0], "codes", None, None, 0)
+        if isinstance(channel, (Unary, Subset)):
+            return channel.randomize(values[:, 0], keys[0], "bits", None, None, 0)
+        if isinstance(channel, Design):
+            return channel.randomize(values[:, 0], keys[0], "codes", None, None, 0)
+        if isinstance(channel, Select):
+            return channel.randomize(values, keys[0], "codes", None, None, 0)
+        return channel.randomize(values, codec, None, keys[0], "codes", None, None, 0)
+
+    def _hashed(self, values: NDArray[Any], keys: list[bytes], last: bytes) -> NDArray[Any]:
+        """Return triples (a, b, report of the hashed value)."""
+        assert self.draw is not None
+        prime, cells = self.draw.of, self.draw.count
+        a, b = coefficients(last, len(values), prime, 0)
+        hashed = (a * values[:, 0].astype(np.int64) + b) % prime * cells // prime
+        return np.stack([a, b, self._released(hashed, keys)], axis=1).astype(np.uint32)
+
+    def _stepped(self, values: NDArray[Any], key: bytes, last: bytes) -> list[NDArray[Any]]:
+        """Return steps less 1, and cells of the progressions that begin at the values.
+
+        The channel draws a rank whatever the value is, which then enters an addition.
+        """
+        assert self.draw is not None
+        cells = self.draw.count
+        steps = whole_numbers(last, len(values), self.draw.of, 0)
+        zeros = np.zeros(len(values), np.uint32)
+        ranks = _ranks(self.channel).randomize(zeros, key, "codes", None, None, 0).astype(np.int64)
+        chosen = steps.astype(np.int64) + 1
+        # The multiples of a step come back to 0 where it shares a divisor; then those beside them follow.
+        offsets = (ranks * chosen + ranks * np.gcd(chosen, cells) // cells) % cells
+        reported = offsets + (0 if self.channel.mute else values[:, 0].astype(np.int64))
+        reported -= cells * (reported >= cells)
+        return [steps[:, None].astype(np.uint32), reported[:, None].astype(np.uint32)]
+
+    def packed(self, x: Sequence[NDArray[Any]], keys: Sequence[bytes]) -> bytes:
+        """Return the bytes of reports: the fields one behind the other, each packed to whole bytes."""
+        return packed(self.codes(x, keys), self.fields)
+
+    def split(self, raw: bytes) -> list[NDArray[Any]]:
+        """Return the values of each of `records`, of the bytes of one or more records.
+
+        The bytes of each of them follow those of the one before: n records of a part, then n of the next.
+        """
+        size = sum(each.bytes for each in self.records)
+        count, rest = divmod(len(raw), size)
+        if rest or not count:
+            raise ValueError(f"x: {len(raw)} bytes are no records of {size} bytes")
+        result, start = [], 0
+        for each in self.records:
+            own = np.frombuffer(raw, each.dtype, count * each.columns, start)
+            result.append(own.reshape(count, each.columns))
+            start += count * each.bytes
+        return result
+
+
+def _ranks(channel: Design) -> Design:
+    """Return the channel of the ranks of cells, which have the law of a progression's window."""
+    order = np.arange(channel.cells, dtype=np.uint32)
+    return Design.translates(channel.cells, channel.width, channel.high / ONE, order, channel.mute)
+
+
+def packed(codes: Sequence[NDArray[Any]], fields: Sequence[Part]) -> bytes:
+    """Return arrays of codes as bytes, each packed to whole ones."""
+    return b"".join(
+        pack(np.ascontiguousarray(each).ravel(), bits).tobytes()
+        for each, (_, bits) in zip(codes, fields, strict=True)
+    )
+
+
+def field_bits(channel: Any) -> Part:
+    """Return (columns, bits) of the report of one use of a channel."""
+    if isinstance(channel, Bits):
+        return channel.features, channel.bits
+    if isinstance(channel, Unary):
+        return channel.categories, 1
+    if isinstance(channel, Subset):
+        return channel.elements, 1
+    if isinstance(channel, Cube):
+        return channel.bits, 1
+    if isinstance(channel, Cap):
+        points, reach = channel.windows[0]
+        return len(channel.windows), (points + 2 * reach - 1).bit_length()
+    outputs = channel.cells if isinstance(channel, Window) else channel.outputs
+    return 1, (outputs - 1).bit_length()
+
+
+def inputs_of(channel: Any) -> int | None:
+    """Return how many codes a channel takes; None for one that takes numbers alone."""
+    if isinstance(channel, (Matrix, Shift, Design)):
+        return channel.inputs
+    if isinstance(channel, Window):
+        return channel.cells
+    if isinstance(channel, Unary):
+        return channel.categories
+    return channel.elements if isinstance(channel, Subset) else None
