@@ -37,7 +37,11 @@ __all__ = [
     "PublicDraw",
     "Record",
     "Signs",
+    "Type",
+    "cap_fields",
     "field_bits",
+    "inputs_of",
+    "packed",
 ]
 
 Part = tuple[int, int]
@@ -165,9 +169,13 @@ class Program:
     draw : PublicDraw or None
         What is drawn without looking at the record.
     parts : tuple of Program
-        Programs of parts of a record, whose reports follow each other.
+        Programs of parts of a record, whose reports follow each other; with a draw, those of the columns that
+        are drawn, in a common form.
     chunked : bool
-        Of parts: whether each takes its keys from the first 32 bytes of a keystream of the given ones.
+        Of parts: whether each takes its keys from the first 32 bytes of a keystream of the given ones, but
+        for the first, which is the draw's.
+    order : tuple of int or None
+        Of a cap over subsets: the column of the record that each window and subset is about.
     """
 
     record: Record | None
@@ -179,6 +187,7 @@ class Program:
     draw: PublicDraw | None = None
     parts: tuple[Program, ...] = ()
     chunked: bool = False
+    order: tuple[int, ...] | None = None
 
     @property
     def records(self) -> tuple[Record, ...]:
@@ -189,9 +198,14 @@ class Program:
 
     @property
     def streams(self) -> int:
-        """Keys of 32 bytes that a call takes: codec, channel, second step, draw; or those of the parts."""
+        """Keys of 32 bytes that a call takes: codec, channel, second step, draw; or those of the parts.
+
+        A cap over subsets keeps its first one for a draw that it does not make.
+        """
         if self.parts:
             return self.chunked + sum(part.streams for part in self.parts)
+        if self.order is not None:
+            return 2
         own = 2 if isinstance(self.channel, Mixture) else 1
         return own + isinstance(self.codec, Signs) + (self.second is not None) + (self.draw is not None)
 
@@ -206,7 +220,7 @@ class Program:
         """How often the channel is used on a record; 1 where it takes all columns together."""
         if isinstance(self.codec, OneHot):
             return 2  # two categories differ in two entries
-        if self._at_once or self.record is None:
+        if self._at_once or self.record is None or self.order is not None:
             return 1
         drawn = self.draw is not None and self.draw.kind == "coordinates"
         return self.draw.count if drawn and self.draw else self.record.columns
@@ -224,12 +238,25 @@ class Program:
             Of one symbol by noise that is cut off: `claimed`, where its delta there is at most `delta`.
         """
         if self.parts:
-            return added(*(part.epsilon() for part in self.parts))
+            if self.draw is None:
+                return added(*(part.epsilon() for part in self.parts))
+            each = sorted((cost for part in self.parts for cost in part._columns_cost()), reverse=True)
+            count = self.draw.count
+            return composed(each[0], count) if each[0] == each[-1] else added(*each[:count])
         if delta and isinstance(self.channel, Shift) and self.symbols == 1:
             return claimed if self.channel.delta(claimed) <= delta else float("inf")
+        one = self._cost
+        return one if self.symbols == 1 else composed(one, self.symbols)
+
+    @property
+    def _cost(self) -> float:
+        """Epsilon of one use of the channel."""
         exact = self.channel.epsilon
-        one = float(exact[2] if isinstance(exact, tuple) else exact)
-        return one if self.symbols == 1 else float(composed(one, self.symbols))
+        return float(exact[2] if isinstance(exact, tuple) else exact)
+
+    def _columns_cost(self) -> list[float]:
+        """Return the epsilon of each column."""
+        return [self._cost] * (self.record.columns if self.record is not None else 1)
 
     # -- work
 
@@ -252,6 +279,8 @@ class Program:
             return self._of_parts(x, keys)
         assert self.record is not None
         values, keys = self.record.checked(x[0]), list(keys)
+        if self.order is not None:
+            return self._capped(values, keys)
         if self.draw is None:
             return [self._released(values, keys).reshape(len(values), -1)]
         last = keys.pop()
@@ -264,14 +293,51 @@ class Program:
         return [indices, self._released(chosen, keys).reshape(len(values), -1)]
 
     def _of_parts(self, x: Sequence[NDArray[Any]], keys: Sequence[bytes]) -> list[NDArray[Any]]:
+        head = b""
         if self.chunked:
-            keys = [keystream(key, 0, _KEY) for key in keys[1:]]
+            head, *keys = (keystream(key, 0, _KEY) for key in keys)
+        if self.draw is not None:
+            return self._drawn(x, head, keys, self.draw)
         result, first, record = [], 0, 0
         for part in self.parts:
             last, after = first + part.streams, record + len(part.records)
             result += part.codes(x[record:after], keys[first:last])
             first, record = last, after
         return result
+
+    def _drawn(
+        self, x: Sequence[NDArray[Any]], head: bytes, keys: Sequence[bytes], draw: PublicDraw
+    ) -> list[NDArray[Any]]:
+        """Return which columns were drawn, and the reports of them in the common form."""
+        tables = [part.record.checked(own) for part, own in zip(self.parts, x, strict=True) if part.record]
+        records, k, (columns, bits) = len(tables[0]), draw.count, self.fields[1]
+        width = columns // k
+        indices = coordinates(head, records, draw.of, k, 0)
+        flat = indices.ravel().astype(np.intp)
+        codes = np.zeros((len(flat), width), np.min_scalar_type((1 << bits) - 1))
+        start, first = 0, 0
+        for part, table in zip(self.parts, tables, strict=True):
+            stop, last = start + table.shape[1], first + part.streams
+            rows = np.flatnonzero((flat >= start) & (flat < stop))
+            values = table[rows // k, flat[rows] - start][:, None]
+            answers = part._released(values, list(keys[first:last])).reshape(len(rows), -1)
+            if width > 1:
+                answers = _spelled(answers, field_bits(part.channel)[1])
+            codes[rows, : answers.shape[1]] = answers
+            start, first = stop, last
+        return [indices, codes.reshape(records, -1)]
+
+    def _capped(self, values: NDArray[Any], keys: list[bytes]) -> list[NDArray[Any]]:
+        """Return the reports of the columns of a cap over subsets, a field for each run of like columns."""
+        assert self.order is not None
+        order = np.array(self.order)
+        given = np.ascontiguousarray(values[:, order])
+        reports = self.channel.randomize(given, None, None, keys[1], "codes", None, None, 0)
+        edges = np.cumsum([columns for columns, _ in _cap_columns(self.channel)])[:-1]
+        answers = np.split(reports, edges, axis=1)
+        every = np.concatenate([answers[column] for column in np.argsort(order)], axis=1)
+        ends = np.cumsum([columns for columns, _ in self.fields])[:-1]
+        return np.split(every, ends, axis=1)
 
     def _released(self, values: NDArray[Any], keys: list[bytes]) -> NDArray[Any]:
         """Return the reports of values of shape (n, columns)."""
@@ -297,9 +363,9 @@ class Program:
         if isinstance(channel, Bits):
             return channel.randomize(values, codec, keys[0], "codes", None, None, 0)
         if isinstance(channel, (Unary, Subset)):
-            return channel.randomize(values[:, 0], keys[0], "bits", None, None, 0)
+            return channel.randomize(values.ravel(), keys[0], "bits", None, None, 0)
         if isinstance(channel, Design):
-            return channel.randomize(values[:, 0], keys[0], "codes", None, None, 0)
+            return channel.randomize(values.ravel(), keys[0], "codes", None, None, 0)
         if isinstance(channel, Select):
             return channel.randomize(values, keys[0], "codes", None, None, 0)
         return channel.randomize(values, codec, None, keys[0], "codes", None, None, 0)
@@ -348,6 +414,34 @@ class Program:
             result.append(own.reshape(count, each.columns))
             start += count * each.bytes
         return result
+
+
+def cap_fields(channel: Cap, order: Sequence[int]) -> tuple[Part, ...]:
+    """Return the fields of a cap over subsets: one for each run of like columns of the record."""
+    own = [(column, *each) for column, each in zip(order, _cap_columns(channel), strict=True)]
+    sizes = [*channel.windows, *channel.subsets]
+    result: list[Part] = []
+    before = None
+    for (_, columns, bits), size in sorted(zip(own, sizes, strict=True), key=lambda each: each[0][0]):
+        if size == before:
+            result[-1] = result[-1][0] + columns, bits
+        else:
+            result.append((columns, bits))
+        before = size
+    return tuple(result)
+
+
+def _cap_columns(channel: Cap) -> list[Part]:
+    """Return (columns, bits) of the report about each window and subset."""
+    windows = [(1, (points + 2 * reach - 1).bit_length()) for points, reach in channel.windows]
+    return windows + [(1, (k - 1).bit_length()) if w == 1 else (k, 1) for k, w in channel.subsets]
+
+
+def _spelled(codes: NDArray[Any], bits: int) -> NDArray[np.uint8]:
+    """Return codes as their bits, the highest first, one behind the other."""
+    places = np.arange(bits - 1, -1, -1, dtype=np.uint64)
+    spelled = codes[..., None].astype(np.uint64) >> places & np.uint64(1)
+    return spelled.reshape(len(codes), -1).astype(np.uint8)
 
 
 def _ranks(channel: Design) -> Design:

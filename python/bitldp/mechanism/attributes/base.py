@@ -198,6 +198,23 @@ class Attributes(Mechanism):
         ]
         self._set(_parts=tuple(parts), _runs=tuple(runs), _form=common([each.mechanism for each in runs]))
 
+    def _program(self, numbers: Type) -> Program:
+        parts = []
+        for run in self._runs:
+            count, one = run.stop - run.start, run.mechanism._program(numbers)
+            if one.record is None or len(one.fields) > 1 or one.draw is not None:
+                self._refuse_document(f"{type(run.mechanism).__name__} answers for an attribute of it")
+            ((width, bits),) = one.fields
+            record = replace(one.record, columns=count, labels=None)
+            parts.append(replace(one, record=record, fields=((count * width, bits),)))
+        draw = None if self.k is None else PublicDraw("coordinates", self.columns, self.k)
+        return Program(None, self._report_parts, parts=tuple(parts), draw=draw, chunked=True)
+
+    def _arguments(self, inputs: Sequence[NDArray[Any]]) -> Sequence[NDArray[Any]]:
+        """Return the tables of numbers and of categories."""
+        tables = [[each for each in inputs if (each.dtype.kind == "f") == real] for real in (True, False)]
+        return [np.concatenate(table, axis=1) for table in tables if table]
+
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """The mechanism of each attribute, in order."""
