@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from bitldp._core import (
     Grid,
     Matrix,
     Mixture,
+    Rotation,
     Select,
     Shift,
     Subset,
@@ -27,14 +28,19 @@ from bitldp._core import (
     pack,
 )
 from bitldp.base.arrays import position
-from bitldp.privacy import ONE, added, composed
+from bitldp.privacy import added, composed
+from bitldp.release.base import Call
 from bitldp.release.draws import coefficients, coordinates, whole_numbers
+from bitldp.release.rotated import RotatedRelease
 
 __all__ = [
+    "Codec",
     "OneHot",
     "Part",
+    "Placed",
     "Program",
     "PublicDraw",
+    "PublicRotation",
     "Record",
     "Signs",
     "Type",
@@ -42,6 +48,7 @@ __all__ = [
     "field_bits",
     "inputs_of",
     "packed",
+    "spelled",
 ]
 
 Part = tuple[int, int]
@@ -66,27 +73,33 @@ class Record:
         "f32", "f64", "u8", "u16" or "u32".
     columns : int
         How many values it has.
-    below : int or None
-        Of categories: how many there are.
+    below : int, tuple of int or None
+        Of categories: how many there are, in all columns or in each.
     labels : tuple of str or None
         Of categories: their texts, by code.
     interval : (float, float) or None
         Of numbers: where they lie, if that is anywhere.
     outside : {"clip", "refuse"}
         Of numbers: what becomes of those outside the interval. NaN is refused always.
+    names : tuple of str or None
+        What each value is called, in a form.
     """
 
     type: Type
     columns: int = 1
-    below: int | None = None
+    below: int | tuple[int, ...] | None = None
     labels: tuple[str, ...] | None = None
     interval: tuple[float, float] | None = None
     outside: Literal["clip", "refuse"] = "clip"
+    names: tuple[str, ...] | None = None
 
     @classmethod
-    def of_codes(cls, below: int, columns: int = 1, labels: Sequence[Any] | None = None) -> Record:
+    def of_codes(
+        cls, below: int | tuple[int, ...], columns: int = 1, labels: Sequence[Any] | None = None
+    ) -> Record:
         """Return the record of categories from 0, of the smallest type."""
-        kind: Type = "u8" if below <= 1 << 8 else "u16" if below <= 1 << 16 else "u32"
+        most = max(below) if isinstance(below, tuple) else below
+        kind: Type = "u8" if most <= 1 << 8 else "u16" if most <= 1 << 16 else "u32"
         return cls(kind, columns, below, None if labels is None else tuple(map(str, labels)))
 
     @property
@@ -103,7 +116,7 @@ class Record:
         """Return values of shape (n, columns) in the machine's byte order; refuse those not allowed."""
         values = np.ascontiguousarray(x, self.dtype.newbyteorder("="))
         if self.below is not None:
-            wrong, reason = values >= self.below, f"is not below {self.below}"
+            wrong, reason = values >= np.array(self.below), f"is not below {self.below}"
         else:
             wrong, reason = np.isnan(values), "is NaN"
             if self.interval is not None and self.outside == "refuse":
@@ -133,6 +146,34 @@ class PublicDraw:
 
 
 @dataclass(frozen=True)
+class PublicRotation:
+    """A draw of rotations of a vector, one for each report of it.
+
+    Attributes
+    ----------
+    rotation : Rotation
+        The codec of the core: radius of the ball, kind and public key.
+    count : int
+        How many rotations there are, up to 2**32.
+    reports : int
+        Reports of a record.
+    """
+
+    rotation: Rotation
+    count: int
+    reports: int
+
+    kind: ClassVar[str] = "rotation"
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Codec of a number by a draw of its own: dithered to a point, whose bits go into a channel of bits."""
+
+    grid: Grid
+
+
+@dataclass(frozen=True)
 class Signs:
     """Codec of some numbers at once: each dithered to an end of the interval, all together as one symbol."""
 
@@ -148,6 +189,10 @@ class OneHot:
     top: int
 
 
+Codec: TypeAlias = Grid | FixedPoint | Signs | OneHot | Placed
+"""What makes codes of the values of a record."""
+
+
 @dataclass(frozen=True)
 class Program:
     """Work of a client on records, and what one report of it costs.
@@ -160,13 +205,13 @@ class Program:
         What comes out: arrays of codes, each packed to whole bytes.
     channel : object
         A channel of the core; None where there are parts.
-    codec : Grid, FixedPoint, Signs, OneHot or None
-        What makes codes of numbers.
+    codec : Codec or None
+        What makes codes of the values; None where they are codes.
     ends : Grid or None
         Of a mixture: the grid of its table.
     second : Window, Bits or None
         Channel of a second step, whose input is the report of the first.
-    draw : PublicDraw or None
+    draw : PublicDraw, PublicRotation or None
         What is drawn without looking at the record.
     parts : tuple of Program
         Programs of parts of a record, whose reports follow each other; with a draw, those of the columns that
@@ -181,10 +226,10 @@ class Program:
     record: Record | None
     fields: tuple[Part, ...]
     channel: Any = None
-    codec: Grid | FixedPoint | Signs | OneHot | None = None
+    codec: Codec | None = None
     ends: Grid | None = None
     second: Any = None
-    draw: PublicDraw | None = None
+    draw: PublicDraw | PublicRotation | None = None
     parts: tuple[Program, ...] = ()
     chunked: bool = False
     order: tuple[int, ...] | None = None
@@ -207,7 +252,14 @@ class Program:
         if self.order is not None:
             return 2
         own = 2 if isinstance(self.channel, Mixture) else 1
-        return own + isinstance(self.codec, Signs) + (self.second is not None) + (self.draw is not None)
+        if isinstance(self.draw, PublicRotation):
+            own = self.draw.reports
+        return (
+            own
+            + isinstance(self.codec, (Signs, Placed))
+            + (self.second is not None)
+            + (self.draw is not None)
+        )
 
     def report_bytes(self, records: int = 1) -> int:
         """Return the bytes of the reports of so many records."""
@@ -218,6 +270,8 @@ class Program:
     @property
     def symbols(self) -> int:
         """How often the channel is used on a record; 1 where it takes all columns together."""
+        if isinstance(self.draw, PublicRotation):
+            return self.draw.reports
         if isinstance(self.codec, OneHot):
             return 2  # two categories differ in two entries
         if self._at_once or self.record is None or self.order is not None:
@@ -227,6 +281,8 @@ class Program:
 
     @property
     def _at_once(self) -> bool:
+        if isinstance(self.codec, Placed):
+            return False
         return isinstance(self.codec, Signs) or isinstance(self.channel, (Bits, Cap, Cube, Select))
 
     def epsilon(self, delta: float = 0.0, claimed: float = 0.0) -> float:
@@ -283,14 +339,11 @@ class Program:
             return self._capped(values, keys)
         if self.draw is None:
             return [self._released(values, keys).reshape(len(values), -1)]
+        if isinstance(self.draw, PublicRotation):
+            return self._rotated(values, keys, self.draw)
         last = keys.pop()
-        if self.draw.kind == "affine":
-            return [self._hashed(values, keys, last)]
-        if self.draw.kind == "step":
-            return self._stepped(values, keys[0], last)
-        indices = coordinates(last, len(values), self.draw.of, self.draw.count, 0)
-        chosen = np.take_along_axis(values, indices.astype(np.intp), axis=1)
-        return [indices, self._released(chosen, keys).reshape(len(values), -1)]
+        work = {"affine": self._hashed, "step": self._stepped, "coordinates": self._sampled}
+        return work[self.draw.kind](values, keys, last, self.draw)
 
     def _of_parts(self, x: Sequence[NDArray[Any]], keys: Sequence[bytes]) -> list[NDArray[Any]]:
         head = b""
@@ -320,10 +373,11 @@ class Program:
             stop, last = start + table.shape[1], first + part.streams
             rows = np.flatnonzero((flat >= start) & (flat < stop))
             values = table[rows // k, flat[rows] - start][:, None]
-            answers = part._released(values, list(keys[first:last])).reshape(len(rows), -1)
-            if width > 1:
-                answers = _spelled(answers, field_bits(part.channel)[1])
-            codes[rows, : answers.shape[1]] = answers
+            if len(rows):
+                answers = part._released(values, list(keys[first:last])).reshape(len(rows), -1)
+                if width > 1:
+                    answers = spelled(answers, field_bits(part.channel)[1])
+                codes[rows, : answers.shape[1]] = answers
             start, first = stop, last
         return [indices, codes.reshape(records, -1)]
 
@@ -346,6 +400,10 @@ class Program:
             signs = _DITHER.randomize(values, codec.grid, None, keys.pop(0), "codes", None, None, 0)
             values = signs.astype(np.int64) @ (1 << np.arange(codec.columns - 1, -1, -1))
             codec = None
+        elif isinstance(codec, Placed):
+            kept = Matrix(np.eye(codec.grid.points))  # leaves a point where it is: the dither alone
+            codes = kept.randomize(values, codec.grid, None, keys.pop(0), "codes", None, None, 0)
+            values, codec = codes.ravel(), None
         elif isinstance(codec, OneHot):
             entries = (values == np.arange(codec.categories)).astype(np.uint16)
             values, codec = entries * np.uint16(codec.top), None
@@ -370,24 +428,48 @@ class Program:
             return channel.randomize(values, keys[0], "codes", None, None, 0)
         return channel.randomize(values, codec, None, keys[0], "codes", None, None, 0)
 
-    def _hashed(self, values: NDArray[Any], keys: list[bytes], last: bytes) -> NDArray[Any]:
+    def _rotated(self, values: NDArray[Any], keys: list[bytes], draw: PublicRotation) -> list[NDArray[Any]]:
+        """Return the numbers of the rotations, and the codes of the rotated vectors."""
+        channel: Any = self.channel
+        release = RotatedRelease(
+            channel,
+            channel.epsilon,
+            channel.outputs,
+            rotation=draw.rotation,
+            count=draw.reports,
+            rotations=draw.count,
+        )
+        rotations = release.drawn(keys, len(values), 0)
+        return [rotations, release.select(values, rotations, Call(keys, "codes", None, None, 0))]
+
+    def _sampled(
+        self, values: NDArray[Any], keys: list[bytes], last: bytes, draw: PublicDraw
+    ) -> list[NDArray[Any]]:
+        """Return which columns were drawn, and their reports."""
+        indices = coordinates(last, len(values), draw.of, draw.count, 0)
+        chosen = np.take_along_axis(values, indices.astype(np.intp), axis=1)
+        return [indices, self._released(chosen, keys).reshape(len(values), -1)]
+
+    def _hashed(
+        self, values: NDArray[Any], keys: list[bytes], last: bytes, draw: PublicDraw
+    ) -> list[NDArray[Any]]:
         """Return triples (a, b, report of the hashed value)."""
-        assert self.draw is not None
-        prime, cells = self.draw.of, self.draw.count
+        prime, cells = draw.of, draw.count
         a, b = coefficients(last, len(values), prime, 0)
         hashed = (a * values[:, 0].astype(np.int64) + b) % prime * cells // prime
-        return np.stack([a, b, self._released(hashed, keys)], axis=1).astype(np.uint32)
+        return [np.stack([a, b, self._released(hashed, keys)], axis=1).astype(np.uint32)]
 
-    def _stepped(self, values: NDArray[Any], key: bytes, last: bytes) -> list[NDArray[Any]]:
+    def _stepped(
+        self, values: NDArray[Any], keys: list[bytes], last: bytes, draw: PublicDraw
+    ) -> list[NDArray[Any]]:
         """Return steps less 1, and cells of the progressions that begin at the values.
 
         The channel draws a rank whatever the value is, which then enters an addition.
         """
-        assert self.draw is not None
-        cells = self.draw.count
-        steps = whole_numbers(last, len(values), self.draw.of, 0)
+        cells = draw.count
+        steps = whole_numbers(last, len(values), draw.of, 0)
         zeros = np.zeros(len(values), np.uint32)
-        ranks = _ranks(self.channel).randomize(zeros, key, "codes", None, None, 0).astype(np.int64)
+        ranks = _ranks(self.channel).randomize(zeros, keys[0], "codes", None, None, 0).astype(np.int64)
         chosen = steps.astype(np.int64) + 1
         # The multiples of a step come back to 0 where it shares a divisor; then those beside them follow.
         offsets = (ranks * chosen + ranks * np.gcd(chosen, cells) // cells) % cells
@@ -398,6 +480,37 @@ class Program:
     def packed(self, x: Sequence[NDArray[Any]], keys: Sequence[bytes]) -> bytes:
         """Return the bytes of reports: the fields one behind the other, each packed to whole bytes."""
         return packed(self.codes(x, keys), self.fields)
+
+    def received(self, reports: Sequence[bytes]) -> list[NDArray[Any]]:
+        """Return the codes of reports of one record each: an array of shape (n, columns) for each field.
+
+        Raises
+        ------
+        ValueError
+            For a report of another length, or with a bit set behind the last code of a field.
+        TypeError
+            For anything but bytes.
+        """
+        size = self.report_bytes()
+        for index, report in enumerate(reports):
+            if not isinstance(report, bytes):
+                raise TypeError(f"reports: must be bytes, not {type(report).__name__}, at index {index}")
+            if len(report) != size:
+                raise ValueError(
+                    f"reports: {size} bytes each are needed, not {len(report)}, at index {index}"
+                )
+        table = np.frombuffer(b"".join(reports), np.uint8).reshape(len(reports), size)
+        result, start = [], 0
+        for columns, bits in self.fields:
+            own = np.unpackbits(table[:, start : start + (columns * bits + 7) // 8], axis=1)
+            spare = own[:, columns * bits :].any(axis=1)
+            if spare.any():
+                raise ValueError(f"reports: bits behind the codes, at index {int(np.argmax(spare))}")
+            places = np.uint64(1) << np.arange(bits - 1, -1, -1, dtype=np.uint64)
+            words = own[:, : columns * bits].reshape(len(table), columns, bits) @ places
+            result.append(words.astype(np.min_scalar_type((1 << bits) - 1)))
+            start += (columns * bits + 7) // 8
+        return result
 
     def split(self, raw: bytes) -> list[NDArray[Any]]:
         """Return the values of each of `records`, of the bytes of one or more records.
@@ -437,7 +550,7 @@ def _cap_columns(channel: Cap) -> list[Part]:
     return windows + [(1, (k - 1).bit_length()) if w == 1 else (k, 1) for k, w in channel.subsets]
 
 
-def _spelled(codes: NDArray[Any], bits: int) -> NDArray[np.uint8]:
+def spelled(codes: NDArray[Any], bits: int) -> NDArray[np.uint8]:
     """Return codes as their bits, the highest first, one behind the other."""
     places = np.arange(bits - 1, -1, -1, dtype=np.uint64)
     spelled = codes[..., None].astype(np.uint64) >> places & np.uint64(1)
@@ -447,7 +560,9 @@ def _spelled(codes: NDArray[Any], bits: int) -> NDArray[np.uint8]:
 def _ranks(channel: Design) -> Design:
     """Return the channel of the ranks of cells, which have the law of a progression's window."""
     order = np.arange(channel.cells, dtype=np.uint32)
-    return Design.translates(channel.cells, channel.width, channel.high / ONE, order, channel.mute)
+    return Design.from_integers(
+        "translates", channel.cells, channel.cells, channel.width, channel.high, order, channel.mute
+    )
 
 
 def packed(codes: Sequence[NDArray[Any]], fields: Sequence[Part]) -> bytes:

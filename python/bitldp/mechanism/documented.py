@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp.base import checks
-from bitldp.client.document import GOLDEN_SEED, Keyed, Promise, golden_inputs, write
+from bitldp.client.document import Keyed, Promise
 from bitldp.client.program import Program, Type
+from bitldp.client.writing import GOLDEN_SEED, golden_inputs, write
 from bitldp.privacy import Guarantee
 
 __all__ = ["Documented", "fingerprint_digest"]
@@ -65,6 +66,29 @@ class Documented:
         True
         """
         return self._document(dtype, spends, None)
+
+    def client_reports(self, reports: Sequence[bytes]) -> Any:
+        """Return the reports that clients sent as `decode` and the estimators take them.
+
+        Parameters
+        ----------
+        reports : sequence of bytes
+            Of one record each, as a client of `client_document` makes them.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a report of another length, or with bits behind its codes, at its index; and for a mechanism
+            without a document. Whether codes are in range is for the estimators to say.
+        """
+        mechanism: Any = self
+        parts = self._program("f64").received(reports)
+        return mechanism._join([mechanism._shaped(part) for part in parts])
+
+    @staticmethod
+    def _shaped(part: NDArray[Any]) -> NDArray[Any]:
+        """Return the codes of a field, shape (n, columns), as an accumulator takes them."""
+        return part[:, 0] if part.shape[1] == 1 else part
 
     def _document(self, dtype: str, spends: tuple[str, int] | None, keyed: Keyed | None) -> str:
         kind: Type = "f32" if checks.choice("dtype", dtype, ("float32", "float64")) == "float32" else "f64"

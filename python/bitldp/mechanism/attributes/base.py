@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bitldp._core import pack
 from bitldp.base import checks
+from bitldp.client.program import Program, PublicDraw, Type
 from bitldp.estimate import saved
 from bitldp.estimate.accumulators import BatchAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate
@@ -27,6 +28,7 @@ from bitldp.mechanism.attributes.release import (
     shape,
 )
 from bitldp.mechanism.base import Mechanism, Part, Takes
+from bitldp.mechanism.documented import Documented
 from bitldp.mechanism.law import TABLE, Block, Experiment, Pair, Symbols
 from bitldp.privacy import Guarantee, added, composed, share
 from bitldp.release.base import Call
@@ -199,6 +201,8 @@ class Attributes(Mechanism):
         self._set(_parts=tuple(parts), _runs=tuple(runs), _form=common([each.mechanism for each in runs]))
 
     def _program(self, numbers: Type) -> Program:
+        if self._no_document != Documented._no_document:
+            self._refuse_document(self._no_document)
         parts = []
         for run in self._runs:
             count, one = run.stop - run.start, run.mechanism._program(numbers)
