@@ -121,13 +121,12 @@ class ClientForm:
 
 def _written_values(codec: ColumnCodec, reports: Any) -> Any:
     """Return codes as the form of reports that the codec writes."""
-    mechanism = codec.mechanism
-    if codec.output == "bits" and "codes" in mechanism.outputs:
+    mechanism, asked = codec.mechanism, codec._options().get("output", "codes")
+    if asked == "bits" and "codes" in mechanism.outputs:
         ((_, bits),) = mechanism._report_parts
-        return spelled(reports, bits)
-    if codec.output != "values" or codec.decoding.decode == "unbiased":
-        return codec._values(reports)
-    return codec._values(mechanism.decode(reports))
+        return codec._values(spelled(reports, bits))
+    labels = isinstance(codec, Labels) and codec.output == "values"  # whose codes are checked, and stay
+    return codec._values(mechanism.decode(reports) if asked == "values" or labels else reports)
 
 
 def _part(codec: ColumnCodec, numbers: Type) -> Program:
