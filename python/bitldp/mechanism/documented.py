@@ -81,14 +81,14 @@ class Documented:
             For a report of another length, or with bits behind its codes, at its index; and for a mechanism
             without a document. Whether codes are in range is for the estimators to say.
         """
-        mechanism: Any = self
-        parts = self._program("f64").received(reports)
-        return mechanism._join([mechanism._shaped(part) for part in parts])
+        return self._joined_of(self._program("f64").received(reports))
 
-    @staticmethod
-    def _shaped(part: NDArray[Any]) -> NDArray[Any]:
-        """Return the codes of a field, shape (n, columns), as an accumulator takes them."""
-        return part[:, 0] if part.shape[1] == 1 else part
+    def _joined_of(self, parts: Sequence[NDArray[Any]]) -> Any:
+        """Return the reports of arrays of codes, one of shape (n, columns) for each field."""
+        mechanism: Any = self
+        joined = mechanism._join(list(parts))
+        single = isinstance(joined, np.ndarray) and joined.shape[1:] == (1,) == (mechanism.columns,)
+        return joined[:, 0] if single else joined
 
     def _document(self, dtype: str, spends: tuple[str, int] | None, keyed: Keyed | None) -> str:
         kind: Type = "f32" if checks.choice("dtype", dtype, ("float32", "float64")) == "float32" else "f64"

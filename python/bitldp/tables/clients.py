@@ -103,7 +103,7 @@ class ClientForm:
         arrays, made = program.received(reports), []
         for codec, part in zip(self.codecs, program.parts, strict=True):
             own, arrays = arrays[: len(part.fields)], arrays[len(part.fields) :]
-            joined = codec.mechanism._join([codec.mechanism._shaped(each) for each in own])
+            joined = codec.mechanism._joined_of(own)
             values = _written_values(codec, joined)
             if isinstance(codec, NumericColumns):
                 values = values.reshape(len(reports), -1)
