@@ -14,7 +14,7 @@ from bitldp.base.keys import RandomSource, keys
 from bitldp.client.program import Program, Record
 from bitldp.privacy import number, rounding
 
-__all__ = ["ClientDocument", "Keyed", "Promise", "within"]
+__all__ = ["ClientDocument", "Keyed", "Promise", "counted", "within"]
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class ClientDocument:
         if self.keyed:
             again = "The same value is answered alike for ever, and repeated reports cost nothing more."
         return (
-            f"What is sent is {self.report_bytes():,} bytes. Whatever they are, they are at most "
+            f"What is sent is {counted(self.report_bytes(), 'byte')}. Whatever they are, they are at most "
             f"{number(times)} times as likely with your values as with any others{delta}: epsilon is "
             f"{number(self.epsilon, 6)}. {again}"
         )
@@ -144,6 +144,11 @@ class ClientDocument:
         return self.program.packed(values, fresh)
 
 
+def counted(many: int, unit: str) -> str:
+    """Return a number of things in words."""
+    return f"{many:,} {unit}{'' if many == 1 else 's'}"
+
+
 def _values(x: ArrayLike, record: Record) -> NDArray[Any]:
     """Return values of a record as an array of its columns; labels become codes."""
     values = np.asarray(x)
@@ -153,16 +158,15 @@ def _values(x: ArrayLike, record: Record) -> NDArray[Any]:
             raise ValueError("x: a label is not one of the document's")
         codes = [known[label] for label in values.ravel().tolist()]
         values = np.array(codes, np.int64).reshape(values.shape)
-    if record.below is not None:
-        if values.dtype.kind not in "iu":
-            raise TypeError(f"x: must be whole numbers, not {values.dtype}")
-        if values.size and (values.min() < 0 or values.max() >= record.below):
-            raise ValueError(f"x: a category is not below {record.below}")
-    elif values.dtype.kind not in "iuf":
-        raise TypeError(f"x: must be numbers, not {values.dtype}")
+    wanted, kinds = ("whole numbers", "iu") if record.below is not None else ("numbers", "iuf")
+    if values.dtype.kind not in kinds:
+        raise TypeError(f"x: must be {wanted}, not {values.dtype}")
     if values.size % record.columns or not values.size:
         raise ValueError(f"x: {values.size} values are no records of {record.columns}")
-    return values.astype(record.dtype.newbyteorder("=")).reshape(-1, record.columns)
+    values = values.reshape(-1, record.columns)
+    if record.below is not None and ((values < 0) | (values >= np.array(record.below))).any():
+        raise ValueError(f"x: a category is not below {record.below}")
+    return values.astype(record.dtype.newbyteorder("="))
 
 
 def within(exact: float, claimed: float) -> bool:

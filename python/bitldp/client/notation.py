@@ -19,6 +19,7 @@ from bitldp.privacy import ONE
 __all__ = [
     "DocumentError",
     "Fields",
+    "NoDocumentError",
     "canonical",
     "digest",
     "double",
@@ -65,6 +66,10 @@ class DocumentError(ValueError):
     def __reduce__(self) -> tuple[type[DocumentError], tuple[str, str]]:
         """Pickle by the two arguments."""
         return type(self), (self.field, self.reason)
+
+
+class NoDocumentError(ValueError):
+    """Error for a mechanism that no other client can run; the message says why."""
 
 
 # -- writing

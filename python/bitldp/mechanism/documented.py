@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bitldp.base import checks
 from bitldp.client.document import Keyed, Promise
+from bitldp.client.notation import NoDocumentError
 from bitldp.client.program import Program, Type
 from bitldp.client.writing import GOLDEN_SEED, golden_inputs, write
 from bitldp.privacy import Guarantee
@@ -55,7 +56,7 @@ class Documented:
 
         Raises
         ------
-        ValueError
+        NoDocumentError
             For a mechanism that no other client can run; the message says why.
 
         Examples
@@ -114,13 +115,13 @@ class Documented:
 
         Raises
         ------
-        ValueError
+        NoDocumentError
             Where no client can do it.
         """
         self._refuse_document(self._no_document)
 
     def _refuse_document(self, reason: str) -> NoReturn:
-        raise ValueError(f"{type(self).__name__}: has no client document, since {reason}")
+        raise NoDocumentError(f"{type(self).__name__}: has no client document, since {reason}")
 
     def _golden(self, program: Program) -> Sequence[NDArray[Any]]:
         """Return the mechanism's own codes of `golden_inputs`."""

@@ -12,6 +12,7 @@ from bitldp.base import checks
 from bitldp.base.errors import PlanError
 from bitldp.base.keys import keys
 from bitldp.client.document import Promise
+from bitldp.client.notation import NoDocumentError
 from bitldp.client.program import Program, Type, spelled
 from bitldp.client.writing import GOLDEN_SEED, golden_inputs, write
 from bitldp.privacy import Guarantee
@@ -140,7 +141,7 @@ def _part(codec: ColumnCodec, numbers: Type) -> Program:
     try:
         codec.mechanism.client_document()  # which compares it with the mechanism
         program: Program = codec.mechanism._program(numbers)
-    except ValueError as error:
+    except NoDocumentError as error:
         raise PlanError(f"{title}: {error}") from None
     if program.record is None:
         raise PlanError(f"{title}: a client takes categories, and numbers")
