@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from bitldp.client.document import ClientDocument, Keyed, Promise
+from bitldp.client.document import ClientDocument, Keyed, ModelUpdate, Promise
 from bitldp.client.notation import DocumentError, NoDocumentError
 from bitldp.client.opening import open_document
 from bitldp.client.program import Program, PublicDraw, Record
@@ -15,6 +15,7 @@ __all__ = [
     "ClientDocument",
     "DocumentError",
     "Keyed",
+    "ModelUpdate",
     "NoDocumentError",
     "Program",
     "Promise",

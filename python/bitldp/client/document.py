@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import zlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,9 +13,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base.keys import RandomSource, keys
 from bitldp.client.program import Program, Record
-from bitldp.privacy import number, rounding
+from bitldp.privacy import composed, number, rounding
 
-__all__ = ["ClientDocument", "Keyed", "Promise", "counted", "within"]
+__all__ = [
+    "UPDATE_SLACK",
+    "ClientDocument",
+    "Keyed",
+    "ModelUpdate",
+    "Promise",
+    "counted",
+    "exact_of",
+    "within",
+]
+
+UPDATE_SLACK = 1.0 - 2.0**-48
+"""Factor of a clipped norm, so that rounding of the products never leads past it."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +47,50 @@ class Keyed:
     context: bytes
     column: int = 0
     id: Literal["u64", "digest", "text"] = "u64"
+
+
+@dataclass(frozen=True)
+class ModelUpdate:
+    """How a model's update becomes records, and a report of them a message to a server.
+
+    Attributes
+    ----------
+    clip : float
+        Norm that a vector is clipped to.
+    norm : {"l2", "l1", "linf"}
+        Which one. "l2" and "l1" scale what is longer; "linf" clips each coordinate.
+    low, high : float
+        What -clip and clip are mapped to, linearly.
+    records : int
+        Records that a vector is cut into, one behind the other.
+    header : bytes
+        What stands before the checksum and the packed codes: CRC-32 of header and codes, little-endian.
+    """
+
+    clip: float
+    norm: Literal["l2", "l1", "linf"]
+    low: float
+    high: float
+    records: int
+    header: bytes
+
+    def values(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a clipped vector on the mechanism's interval; sums may be made in any order."""
+        if self.norm == "linf":
+            clipped = np.clip(vector, -self.clip, self.clip)
+        else:
+            largest = np.abs(vector).max(initial=0.0)
+            unit = vector / largest if largest > 0.0 else vector
+            length = np.abs(unit).sum() if self.norm == "l1" else np.sqrt(np.square(unit).sum())
+            beyond = length * largest > self.clip
+            clipped = unit * (self.clip * UPDATE_SLACK / length) if beyond else vector
+        shares = 0.5 + 0.5 * (clipped / self.clip)
+        return np.clip(self.low + (self.high - self.low) * shares, self.low, self.high)
+
+    def message(self, codes: bytes) -> bytes:
+        """Return header, checksum and packed codes."""
+        checksum = zlib.crc32(codes, zlib.crc32(self.header))
+        return self.header + checksum.to_bytes(4, "little") + codes
 
 
 @dataclass(frozen=True)
@@ -78,6 +135,8 @@ class ClientDocument:
         Name of a ledger, and how many reports it allows.
     text : str
         The document.
+    update : ModelUpdate or None
+        What a vector goes through before the program, and a report behind it.
     """
 
     promise: Promise
@@ -85,11 +144,12 @@ class ClientDocument:
     keyed: Keyed | None
     spends: tuple[str, int] | None
     text: str
+    update: ModelUpdate | None = None
 
     @property
     def epsilon(self) -> float:
-        """Epsilon of a record, computed from the integers of the document and rounded up."""
-        return self.program.epsilon(self.promise.delta, self.promise.epsilon)
+        """Epsilon of a report, computed from the integers of the document and rounded up."""
+        return exact_of(self.program, self.promise, self.update)
 
     @property
     def delta(self) -> float:
@@ -102,8 +162,10 @@ class ClientDocument:
         return self.promise.fingerprint.hex()
 
     def report_bytes(self, records: int = 1) -> int:
-        """Return the bytes of the reports of so many records in one call."""
-        return self.program.report_bytes(records)
+        """Return the bytes of the reports of so many records in one call; of an update, its message's."""
+        if self.update is None:
+            return self.program.report_bytes(records)
+        return len(self.update.message(b"")) + self.program.report_bytes(self.update.records)
 
     def sentence(self) -> str:
         """Return what a person should know before they answer."""
@@ -117,6 +179,31 @@ class ClientDocument:
             f"{number(times)} times as likely with your values as with any others{delta}: epsilon is "
             f"{number(self.epsilon, 6)}. {again}"
         )
+
+    def randomize_update(self, vector: ArrayLike, *, rng: RandomSource = None) -> bytes:
+        """Return the message about a model's update: clipped, randomized, packed behind its header.
+
+        Parameters
+        ----------
+        vector : array_like of float, shape (coordinates,)
+            The update.
+        rng : None, int, SeedSequence or Generator
+            As of `randomize`.
+
+        Raises
+        ------
+        ValueError
+            For a document of no update, another number of coordinates, or one that is not finite.
+        """
+        update, records = self.update, self.program.records
+        if update is None:
+            raise ValueError("document: is of records, and of no update")
+        values = np.asarray(vector, dtype=np.float64)
+        if values.shape != (update.records * records[0].columns,):
+            raise ValueError(f"vector: {update.records * records[0].columns} coordinates are needed")
+        if not np.isfinite(values).all():
+            raise ValueError("vector: has coordinates that are not finite")
+        return update.message(self.randomize(update.values(values), rng=rng))
 
     def randomize(self, *x: ArrayLike, rng: RandomSource = None) -> bytes:
         """Return the report of a record: bytes that may be sent.
@@ -167,6 +254,12 @@ def _values(x: ArrayLike, record: Record) -> NDArray[Any]:
     if record.below is not None and ((values < 0) | (values >= np.array(record.below))).any():
         raise ValueError(f"x: a category is not below {record.below}")
     return values.astype(record.dtype.newbyteorder("="))
+
+
+def exact_of(program: Program, promise: Promise, update: ModelUpdate | None) -> float:
+    """Return epsilon of a report from the integers of a program."""
+    one = program.epsilon(promise.delta, promise.epsilon)
+    return one if update is None or update.records == 1 else composed(one, update.records)
 
 
 def within(exact: float, claimed: float) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from bitldp._core import FixedPoint, Grid, Mixture, Rotation
 from bitldp.client import laws
-from bitldp.client.document import ClientDocument, Keyed, Promise, within
+from bitldp.client.document import ClientDocument, Keyed, ModelUpdate, Promise, exact_of, within
 from bitldp.client.fitting import fields_of, fields_of_parts
 from bitldp.client.notation import VERSION, DocumentError, Fields, digest, parsed
 from bitldp.client.program import (
@@ -82,11 +82,14 @@ def open_document(text: str) -> ClientDocument:
     golden = fields.object("golden")
     keyed = _keyed(fields.object("keyed")) if "keyed" in fields else None
     spends = _spends(fields.object("spends")) if "spends" in fields else None
+    update = _update(fields.object("update")) if "update" in fields else None
     program = _program(fields)
-    if not within(program.epsilon(promise.delta, promise.epsilon), promise.epsilon):
+    if update is not None and (len(program.records) != 1 or program.records[0].below is not None):
+        raise DocumentError("update", "is of numbers, and of one record's")
+    if not within(exact_of(program, promise, update), promise.epsilon):
         raise DocumentError("epsilon", "does not follow from the integers of the channel")
     _try(golden, program)
-    return ClientDocument(promise, program, keyed, spends, text.strip("\n"))
+    return ClientDocument(promise, program, keyed, spends, text.strip("\n"), update)
 
 
 def _try(golden: Fields, program: Program) -> None:
@@ -108,6 +111,18 @@ def _keyed(fields: Fields) -> Keyed:
     kind = fields.choice("id", ("u64", "digest", "text"))
     fields.done()
     return Keyed(context, column, kind)  # type: ignore[arg-type]
+
+
+def _update(fields: Fields) -> ModelUpdate:
+    clip, low, high = (fields.double(name) for name in ("clip", "low", "high"))
+    norm: Any = fields.choice("norm", ("l2", "l1", "linf"))
+    records, header = fields.count("records", 1, 1 << 32), fields.raw("header", 1024)
+    fields.done()
+    if not clip > 0.0:
+        raise fields.refuse("clip", "must be above zero")
+    if not low < high:
+        raise fields.refuse("high", "must be above low")
+    return ModelUpdate(clip, norm, low, high, records, header)
 
 
 def _spends(fields: Fields) -> tuple[str, int]:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from bitldp._core import Grid, keystream
 from bitldp.base.keys import keys
 from bitldp.client import laws
-from bitldp.client.document import Keyed, Promise, within
-from bitldp.client.notation import VERSION, canonical, digest, double, text_of
+from bitldp.client.document import Keyed, ModelUpdate, Promise, exact_of, within
+from bitldp.client.notation import VERSION, NoDocumentError, canonical, digest, double, text_of
 from bitldp.client.program import (
     Codec,
     OneHot,
@@ -43,12 +43,13 @@ def write(
     *,
     keyed: Keyed | None = None,
     spends: tuple[str, int] | None = None,
+    update: ModelUpdate | None = None,
 ) -> str:
     """Return the canonical text of a document.
 
     Parameters
     ----------
-    program, promise, keyed, spends
+    program, promise, keyed, spends, update
         What it says.
     golden : sequence of ndarray
         What the mechanism itself reports about `golden_inputs`, with ``rng=GOLDEN_SEED``: its codes, an array
@@ -56,16 +57,23 @@ def write(
 
     Raises
     ------
+    NoDocumentError
+        For an epsilon that no client could compute.
     ArithmeticError
         If the program makes other reports or costs more than the mechanism says: no document is written.
     """
+    if not math.isfinite(promise.epsilon):
+        raise NoDocumentError(f"{promise.mechanism}: has no client document, since its epsilon is infinite")
+    if promise.delta and program.symbols > 1:
+        raise NoDocumentError(
+            f"{promise.mechanism}: has no client document: no other client adds up the deltas of numbers"
+        )
     inputs = golden_inputs(program)
     own: list[bytes] = [key for key in keys(GOLDEN_SEED, program.streams) if key is not None]
     report = packed(golden, program.fields)
     if report != program.packed(inputs, own):
         raise ArithmeticError("client_document: a client would not make this mechanism's reports")
-    exact = program.epsilon(promise.delta, promise.epsilon)
-    if not within(exact, promise.epsilon):
+    if not within(exact_of(program, promise, update), promise.epsilon):
         raise ArithmeticError("client_document: a client would not find this mechanism's epsilon")
     raw = b"".join(_raw(each, record) for each, record in zip(inputs, program.records, strict=True))
     fields: dict[str, Any] = {
@@ -86,6 +94,15 @@ def write(
         fields["given"] = promise.given
     if keyed is not None:
         fields["keyed"] = {"context": keyed.context.hex(), "column": keyed.column, "id": keyed.id}
+    if update is not None:
+        fields["update"] = {
+            "clip": double(update.clip),
+            "norm": update.norm,
+            "low": double(update.low),
+            "high": double(update.high),
+            "records": update.records,
+            "header": text_of(update.header),
+        }
     if spends is not None:
         fields["spends"] = {"ledger": spends[0], "most": spends[1]}
     return canonical(fields | {"sha256": digest(fields)})

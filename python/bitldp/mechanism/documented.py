@@ -5,17 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitldp.base import checks
-from bitldp.client.document import Keyed, Promise
+from bitldp.client.document import Keyed, ModelUpdate, Promise
 from bitldp.client.notation import NoDocumentError
 from bitldp.client.program import Program, Type
 from bitldp.client.writing import GOLDEN_SEED, golden_inputs, write
-from bitldp.privacy import Guarantee
+from bitldp.privacy import Guarantee, composed
 
 __all__ = ["Documented", "fingerprint_digest"]
 
@@ -91,13 +92,23 @@ class Documented:
         single = isinstance(joined, np.ndarray) and joined.shape[1:] == (1,) == (mechanism.columns,)
         return joined[:, 0] if single else joined
 
-    def _document(self, dtype: str, spends: tuple[str, int] | None, keyed: Keyed | None) -> str:
+    def _document(
+        self,
+        dtype: str,
+        spends: tuple[str, int] | None,
+        keyed: Keyed | None,
+        update: ModelUpdate | None = None,
+    ) -> str:
         kind: Type = "f32" if checks.choice("dtype", dtype, ("float32", "float64")) == "float32" else "f64"
         if spends is not None:
             name, most = spends
             spends = str(name), checks.integer("spends[1]", most, 1)
         program = self._program(kind)
-        return write(program, self._promise_of(), self._golden(program), keyed=keyed, spends=spends)
+        promise = self._promise_of()
+        if update is not None:
+            promise = replace(promise, epsilon=composed(promise.epsilon, update.records))
+        golden = self._golden(program)
+        return write(program, promise, golden, keyed=keyed, spends=spends, update=update)
 
     def _promise_of(self) -> Promise:
         guarantee: Guarantee = self.guarantee

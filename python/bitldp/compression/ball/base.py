@@ -74,7 +74,7 @@ class Ball(Means):
     clip: Flag = True
 
     _no_document: ClassVar[str] = (
-        "it clips to the ball by sums of NumPy, which no other client makes in the same order"
+        "its epsilon is a bound over all vectors of the ball, which no other client computes again"
     )
     _takes: ClassVar[Takes | None] = "ball"
     _usual_size: ClassVar[int] = 100
