@@ -10,9 +10,9 @@ from typing import Any
 import bitldp
 import numpy as np
 import pytest
-from bitldp.client import NoDocumentError, open_document
+from bitldp.client import NoDocumentError, client_reports, open_document
 from support.cases import CASES, FAMILIES, MIXED, ORDERED, Case
-from support.clients import DOCUMENTED, SCHEMA, WITHOUT, packed_reports
+from support.clients import DOCUMENTED, SCHEMA, WITHOUT, packed_reports, values_of
 
 EVERY = CASES + FAMILIES + ORDERED + MIXED
 
@@ -61,24 +61,12 @@ def test_a_client_makes_the_mechanisms_reports(case: Case, dtype: Any) -> None:
     mechanism, rng = case.make(), np.random.default_rng(3)
     document = open_document(mechanism.client_document(dtype=dtype))
     inputs = [each.astype(dtype) if each.dtype.kind == "f" else each for each in case.inputs(rng, 20)]
-    values = document_values(document, inputs)
+    values = values_of(document, inputs)
     for index in range(20):
         own = [each[index : index + 1] for each in values]
         expected = packed_reports(mechanism, [each[index : index + 1] for each in inputs], index)
         assert document.randomize(*own, rng=index) == expected
     assert document.randomize(*values, rng=77) == packed_reports(mechanism, inputs, 77)
-
-
-def document_values(document: Any, inputs: list[Any]) -> list[Any]:
-    """Return the inputs of a mechanism as values of the document's records."""
-    tables = [each.reshape(20, -1) for each in inputs]
-    result, start = [], {"f": 0, "u": 0}
-    for record in document.program.records:
-        kind = "f" if record.below is None else "u"
-        table = next(each for each in tables if (each.dtype.kind == "f") == (kind == "f"))
-        result.append(table[:, start[kind] : start[kind] + record.columns])
-        start[kind] += record.columns
-    return result
 
 
 def test_the_reports_of_clients_are_read_by_the_mechanism() -> None:
@@ -90,7 +78,7 @@ def test_the_reports_of_clients_are_read_by_the_mechanism() -> None:
     ):
         document = open_document(mechanism.client_document())
         reports = [document.randomize(own, rng=index) for index, own in enumerate(x)]
-        read = mechanism.client_reports(reports)
+        read = client_reports(mechanism, reports)
         alone = [mechanism.randomize(x[i : i + 1], rng=i, output=mechanism._wire_output) for i in range(3)]
         parts = zip(*alone, strict=True) if isinstance(alone[0], tuple) else [alone]
         expected = [np.concatenate(part) for part in parts]
@@ -101,11 +89,11 @@ def test_the_reports_of_clients_are_read_by_the_mechanism() -> None:
 def test_reports_that_are_none_are_refused() -> None:
     mechanism = bitldp.GRR(9, epsilon=1.0)
     with pytest.raises(ValueError, match=r"reports: 1 bytes each are needed, not 2, at index 1"):
-        mechanism.client_reports([b"\x10", b"\x10\x00"])
+        client_reports(mechanism, [b"\x10", b"\x10\x00"])
     with pytest.raises(ValueError, match=r"reports: bits behind the codes, at index 0"):
-        mechanism.client_reports([b"\x11"])
+        client_reports(mechanism, [b"\x11"])
     with pytest.raises(TypeError, match=r"reports: must be bytes, not str"):
-        mechanism.client_reports(["\x11"])  # type: ignore[list-item]
+        client_reports(mechanism, ["\x11"])  # type: ignore[list-item]
 
 
 def test_labels_are_texts_of_the_document() -> None:

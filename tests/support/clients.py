@@ -48,3 +48,15 @@ def packed_reports(mechanism: Any, inputs: Sequence[np.ndarray], seed: int) -> b
     return b"".join(
         bitldp.pack(np.ascontiguousarray(part).ravel(), bits).tobytes() for part, (_, bits) in fields
     )
+
+
+def values_of(document: Any, inputs: Sequence[Any]) -> list[Any]:
+    """Return the inputs of a mechanism as values of the document's records."""
+    tables = [each.reshape(len(each), -1) for each in inputs]
+    result, start = [], {"f": 0, "u": 0}
+    for record in document.program.records:
+        kind = "f" if record.below is None else "u"
+        table = next(each for each in tables if (each.dtype.kind == "f") == (kind == "f"))
+        result.append(table[:, start[kind] : start[kind] + record.columns])
+        start[kind] += record.columns
+    return result

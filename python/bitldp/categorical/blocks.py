@@ -16,7 +16,7 @@ from bitldp._core import CHUNK, Design, KeyedRandomness, count_progressions, pac
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.categorical.supported import DesignCodes, Supported
-from bitldp.client.program import Program, PublicDraw, Type
+from bitldp.client.program import ClientProgram, PublicDraw, Type
 from bitldp.design.blocks import Blocks, best
 from bitldp.estimate.accumulators import CountAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate, frequencies
@@ -323,7 +323,7 @@ class BlockDesign(DesignCodes, Supported):
             raise ValueError("first: is for public=True")
         return checks.integer("first", first, 0, MOST_SEED)
 
-    def _program(self, numbers: Type) -> Program:
+    def _program(self, numbers: Type) -> ClientProgram:
         cells = self._channel.cells
         draw = None if self._steps is None else PublicDraw("step", (cells - 1) // 2, cells)
         return replace(super()._program(numbers), draw=draw)

@@ -16,7 +16,7 @@ from bitldp.base import checks
 from bitldp.base.arrays import fill, zeros_if_refused
 from bitldp.base.keys import RandomSource
 from bitldp.categorical.supported import Supported
-from bitldp.client.program import Program, PublicDraw, Record, Type
+from bitldp.client.program import ClientProgram, ClientRecord, PublicDraw, Type
 from bitldp.design.difference import is_prime
 from bitldp.mechanism.base import Output, Part
 from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown
@@ -259,10 +259,10 @@ class OLH(Supported):
         """Return the answers to hashed values."""
         return self._release.randomize(hashed, call.codes(call.keys[:1]))
 
-    def _program(self, numbers: Type) -> Program:
-        record = Record.of_codes(self._size, labels=self.labels)
+    def _program(self, numbers: Type) -> ClientProgram:
+        record = ClientRecord.of_codes(self._size, labels=self.labels)
         draw = PublicDraw("affine", self._prime, self.values)
-        return Program(record, self._report_parts, self.channel, draw=draw)
+        return ClientProgram(record, self._report_parts, self.channel, draw=draw)
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         codes = self._checked(x, call)

@@ -15,7 +15,7 @@ from bitldp._core import Window, log_ratio, pack
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.categorical.hashing import OLH
-from bitldp.client.program import Program, Type
+from bitldp.client.program import ClientProgram, Type
 from bitldp.mechanism.parameters import optional, whole
 from bitldp.privacy import ONE, Guarantee, calibrated, composed
 from bitldp.release.base import Call, called
@@ -201,7 +201,7 @@ class LOLOHA(OLH):
     def _streams(self) -> int:
         return 3
 
-    def _program(self, numbers: Type) -> Program:
+    def _program(self, numbers: Type) -> ClientProgram:
         return replace(super()._program(numbers), second=self.second)
 
     def _answered(self, hashed: NDArray[Any], call: Call) -> NDArray[Any]:

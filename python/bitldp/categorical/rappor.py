@@ -16,7 +16,7 @@ from bitldp.base import checks
 from bitldp.base.arrays import fill, zeros_if_refused
 from bitldp.base.keys import RandomSource
 from bitldp.categorical.unary import UnaryEncoding, _sue_channel
-from bitldp.client.program import Program, Type
+from bitldp.client.program import ClientProgram, Type
 from bitldp.mechanism.parameters import optional
 from bitldp.privacy import ONE, Guarantee, added, calibrated
 from bitldp.release.base import Call, Source, called
@@ -158,7 +158,7 @@ class RAPPOR(UnaryEncoding):
     def _shortcut(self) -> None:
         """Return none: there are two steps."""
 
-    def _program(self, numbers: Type) -> Program:
+    def _program(self, numbers: Type) -> ClientProgram:
         return replace(super()._program(numbers), second=self._second)
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:

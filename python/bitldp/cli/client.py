@@ -19,7 +19,7 @@ from bitldp.cli.catalogue import entries, entry, needed, shown
 from bitldp.cli.commands import AsJson, given_options, mechanisms, offering
 from bitldp.cli.errors import UsageError
 from bitldp.cli.screen import sentences, wide_console
-from bitldp.client import ClientDocument, DocumentError, NoDocumentError, Record, open_document
+from bitldp.client import ClientDocument, ClientRecord, DocumentError, NoDocumentError, open_document
 from bitldp.client.document import counted
 from bitldp.privacy import PrivacyClaimWarning, number
 
@@ -49,7 +49,7 @@ def document_facts(document: ClientDocument) -> dict[str, Any]:
     }
 
 
-def _described(record: Record) -> dict[str, Any]:
+def _described(record: ClientRecord) -> dict[str, Any]:
     """Return what a client takes, and what it refuses."""
     name = ", ".join(record.names) if record.names else counted(record.columns, "value")
     if record.below is not None:

@@ -6,20 +6,22 @@
 
 from __future__ import annotations
 
-from bitldp.client.document import ClientDocument, Keyed, ModelUpdate, Promise
+from bitldp.client.document import ClientDocument, KeyedAnswers, ModelUpdate, Promise
+from bitldp.client.mechanisms import client_reports
 from bitldp.client.notation import DocumentError, NoDocumentError
 from bitldp.client.opening import open_document
-from bitldp.client.program import Program, PublicDraw, Record
+from bitldp.client.program import ClientProgram, ClientRecord, PublicDraw
 
 __all__ = [
     "ClientDocument",
+    "ClientProgram",
+    "ClientRecord",
     "DocumentError",
-    "Keyed",
+    "KeyedAnswers",
     "ModelUpdate",
     "NoDocumentError",
-    "Program",
     "Promise",
     "PublicDraw",
-    "Record",
+    "client_reports",
     "open_document",
 ]

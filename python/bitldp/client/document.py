@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base.keys import RandomSource, keys
-from bitldp.client.program import Program, Record
+from bitldp.client.program import ClientProgram, ClientRecord
 from bitldp.privacy import composed, number, rounding
 
 __all__ = [
     "UPDATE_SLACK",
     "ClientDocument",
-    "Keyed",
+    "KeyedAnswers",
     "ModelUpdate",
     "Promise",
     "counted",
@@ -31,7 +31,7 @@ UPDATE_SLACK = 1.0 - 2.0**-48
 
 
 @dataclass(frozen=True)
-class Keyed:
+class KeyedAnswers:
     """How reports follow from a key that stays with the client.
 
     Attributes
@@ -95,7 +95,7 @@ class ModelUpdate:
 
 @dataclass(frozen=True)
 class Promise:
-    """What a report promises, for people and for the server.
+    """Promise of a report, for people and for the server.
 
     Attributes
     ----------
@@ -127,9 +127,9 @@ class ClientDocument:
     ----------
     promise : Promise
         Name, fingerprint and epsilon, as the document has them.
-    program : Program
+    program : ClientProgram
         What is done to a record.
-    keyed : Keyed or None
+    keyed : KeyedAnswers or None
         How a client answers for ever alike; None where each report is drawn anew.
     spends : (str, int) or None
         Name of a ledger, and how many reports it allows.
@@ -140,8 +140,8 @@ class ClientDocument:
     """
 
     promise: Promise
-    program: Program
-    keyed: Keyed | None
+    program: ClientProgram
+    keyed: KeyedAnswers | None
     spends: tuple[str, int] | None
     text: str
     update: ModelUpdate | None = None
@@ -158,7 +158,7 @@ class ClientDocument:
 
     @property
     def fingerprint(self) -> str:
-        """What the server calls the mechanism: 32 hexadecimal digits."""
+        """Name that the server gives the mechanism: 32 hexadecimal digits."""
         return self.promise.fingerprint.hex()
 
     def report_bytes(self, records: int = 1) -> int:
@@ -236,7 +236,7 @@ def counted(many: int, unit: str) -> str:
     return f"{many:,} {unit}{'' if many == 1 else 's'}"
 
 
-def _values(x: ArrayLike, record: Record) -> NDArray[Any]:
+def _values(x: ArrayLike, record: ClientRecord) -> NDArray[Any]:
     """Return values of a record as an array of its columns; labels become codes."""
     values = np.asarray(x)
     if record.labels is not None and values.dtype.kind in "US":
@@ -256,7 +256,7 @@ def _values(x: ArrayLike, record: Record) -> NDArray[Any]:
     return values.astype(record.dtype.newbyteorder("="))
 
 
-def exact_of(program: Program, promise: Promise, update: ModelUpdate | None) -> float:
+def exact_of(program: ClientProgram, promise: Promise, update: ModelUpdate | None) -> float:
     """Return epsilon of a report from the integers of a program."""
     one = program.epsilon(promise.delta, promise.epsilon)
     return one if update is None or update.records == 1 else composed(one, update.records)

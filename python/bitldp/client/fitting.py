@@ -7,13 +7,13 @@ from typing import Any
 from bitldp._core import Bits, Cap, Cube, Design, FixedPoint, Grid, Mixture, Select, Subset, Unary, Window
 from bitldp.client.notation import Fields
 from bitldp.client.program import (
+    ClientProgram,
+    ClientRecord,
     OneHot,
     Part,
     Placed,
-    Program,
     PublicDraw,
     PublicRotation,
-    Record,
     Signs,
     cap_fields,
     field_bits,
@@ -24,7 +24,7 @@ from bitldp.release.sampled import index_bits
 __all__ = ["fields_of", "fields_of_parts"]
 
 
-def fields_of(program: Program, fields: Fields) -> tuple[Part, ...]:
+def fields_of(program: ClientProgram, fields: Fields) -> tuple[Part, ...]:
     """Return the fields of a report of a program that is no list of parts.
 
     Raises
@@ -62,7 +62,7 @@ def fields_of(program: Program, fields: Fields) -> tuple[Part, ...]:
     return (*head, (width * columns, bits))
 
 
-def _coded(program: Program, record: Record, columns: int, fields: Fields) -> int:
+def _coded(program: ClientProgram, record: ClientRecord, columns: int, fields: Fields) -> int:
     """Return how many codes go into the channel; refuse a codec that does not make its inputs."""
     codec, takes = program.codec, _points(program)
     wrong = fields.refuse("codec", "does not make the inputs of the channel")
@@ -95,7 +95,7 @@ def _coded(program: Program, record: Record, columns: int, fields: Fields) -> in
     return columns
 
 
-def _points(program: Program) -> int | None:
+def _points(program: ClientProgram) -> int | None:
     """Return how many codes the channel takes for one value."""
     channel = program.channel
     if isinstance(channel, Cube):
@@ -109,7 +109,7 @@ def _points(program: Program) -> int | None:
     return 1 << channel.bits if isinstance(channel, Bits) else inputs_of(channel)
 
 
-def _of_cap(program: Program, record: Record, fields: Fields) -> tuple[Part, ...]:
+def _of_cap(program: ClientProgram, record: ClientRecord, fields: Fields) -> tuple[Part, ...]:
     channel, order = program.channel, program.order or ()
     plain = (program.codec, program.draw, program.second) == (None, None, None)
     if not isinstance(channel, Cap) or record.below is None or not plain:
@@ -124,7 +124,7 @@ def _of_cap(program: Program, record: Record, fields: Fields) -> tuple[Part, ...
     return cap_fields(channel, order)
 
 
-def _of_rotation(program: Program, draw: PublicRotation, fields: Fields) -> tuple[Part, ...]:
+def _of_rotation(program: ClientProgram, draw: PublicRotation, fields: Fields) -> tuple[Part, ...]:
     channel: Any = program.channel
     if (
         not isinstance(channel, Select)
@@ -138,7 +138,9 @@ def _of_rotation(program: Program, draw: PublicRotation, fields: Fields) -> tupl
     return (draw.reports, number), (draw.reports, field_bits(channel)[1])
 
 
-def _of_function(program: Program, record: Record, draw: PublicDraw, fields: Fields) -> tuple[Part, ...]:
+def _of_function(
+    program: ClientProgram, record: ClientRecord, draw: PublicDraw, fields: Fields
+) -> tuple[Part, ...]:
     """Return the fields of a report that begins with a hash function or a step."""
     channel = program.channel
     alike = record.below
@@ -157,7 +159,7 @@ def _of_function(program: Program, record: Record, draw: PublicDraw, fields: Fie
     return (1, max(1, (draw.of - 1).bit_length())), (1, (draw.count - 1).bit_length())
 
 
-def _second(program: Program, fields: Fields) -> None:
+def _second(program: ClientProgram, fields: Fields) -> None:
     """Refuse a second step that does not take the reports of the first."""
     first, second = program.channel, program.second
     if isinstance(first, Unary) and isinstance(second, Bits):
@@ -169,7 +171,7 @@ def _second(program: Program, fields: Fields) -> None:
         raise fields.refuse("second", "does not take the reports of the channel")
 
 
-def fields_of_parts(program: Program, fields: Fields) -> tuple[Part, ...]:
+def fields_of_parts(program: ClientProgram, fields: Fields) -> tuple[Part, ...]:
     """Return the fields of a report of parts: those of all of them, or of the columns that are drawn.
 
     Raises

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 VERSION = 1
-"""Of the schema, and of the keystream that golden reports are made with."""
+"""Version of the schema, and of the keystream that golden reports are made with."""
 
 MOST_BYTES = 8_000_000
 """The longest document that is read, in bytes of UTF-8."""

@@ -8,17 +8,17 @@ from typing import Any
 
 from bitldp._core import FixedPoint, Grid, Mixture, Rotation
 from bitldp.client import laws
-from bitldp.client.document import ClientDocument, Keyed, ModelUpdate, Promise, exact_of, within
+from bitldp.client.document import ClientDocument, KeyedAnswers, ModelUpdate, Promise, exact_of, within
 from bitldp.client.fitting import fields_of, fields_of_parts
 from bitldp.client.notation import VERSION, DocumentError, Fields, digest, parsed
 from bitldp.client.program import (
+    ClientProgram,
+    ClientRecord,
     Codec,
     OneHot,
     Placed,
-    Program,
     PublicDraw,
     PublicRotation,
-    Record,
     Signs,
 )
 
@@ -92,7 +92,7 @@ def open_document(text: str) -> ClientDocument:
     return ClientDocument(promise, program, keyed, spends, text.strip("\n"), update)
 
 
-def _try(golden: Fields, program: Program) -> None:
+def _try(golden: Fields, program: ClientProgram) -> None:
     """Refuse a program that does not make the golden report."""
     raw = golden.hex("key", 32 * program.streams)
     given, report = golden.raw("input"), golden.raw("report")
@@ -106,11 +106,11 @@ def _try(golden: Fields, program: Program) -> None:
         raise golden.refuse("report", "is not what this client makes of the input")
 
 
-def _keyed(fields: Fields) -> Keyed:
+def _keyed(fields: Fields) -> KeyedAnswers:
     context, column = fields.hex("context", None), fields.count("column", 0, (1 << 32) - 1)
     kind = fields.choice("id", ("u64", "digest", "text"))
     fields.done()
-    return Keyed(context, column, kind)  # type: ignore[arg-type]
+    return KeyedAnswers(context, column, kind)  # type: ignore[arg-type]
 
 
 def _update(fields: Fields) -> ModelUpdate:
@@ -131,7 +131,7 @@ def _spends(fields: Fields) -> tuple[str, int]:
     return result
 
 
-def _program(fields: Fields) -> Program:
+def _program(fields: Fields) -> ClientProgram:
     """Return the program of a document, or of a part of it."""
     streams = fields.count("keys", 1, 1 << 16)
     report = fields.object("report")
@@ -147,16 +147,16 @@ def _program(fields: Fields) -> Program:
     return program
 
 
-def _of_parts(fields: Fields) -> Program:
+def _of_parts(fields: Fields) -> ClientProgram:
     parts = tuple(_program(each) for each in fields.objects("parts", _MOST_PARTS, 1))
     draw = _public(fields, None)
     if isinstance(draw, PublicRotation):
         raise fields.refuse("public", "rotates no parts")
-    program = Program(None, (), parts=parts, chunked=fields.flag("chunked"), draw=draw)
+    program = ClientProgram(None, (), parts=parts, chunked=fields.flag("chunked"), draw=draw)
     return replace(program, fields=fields_of_parts(program, fields))
 
 
-def _alone(fields: Fields) -> Program:
+def _alone(fields: Fields) -> ClientProgram:
     record = _record(fields.object("record"))
     draw = _public(fields, record)
     codec = _codec(fields.object("codec")) if "codec" in fields else None
@@ -165,11 +165,11 @@ def _alone(fields: Fields) -> Program:
     order = None
     if "order" in fields:
         order = fields.counts("order", 0, record.columns - 1, record.columns)
-    program = Program(record, (), channel, codec, ends, second, draw, order=order)
+    program = ClientProgram(record, (), channel, codec, ends, second, draw, order=order)
     return replace(program, fields=fields_of(program, fields))
 
 
-def _public(fields: Fields, record: Record | None) -> PublicDraw | PublicRotation | None:
+def _public(fields: Fields, record: ClientRecord | None) -> PublicDraw | PublicRotation | None:
     if "public" not in fields:
         return None
     (drawn,) = fields.objects("public", 1, 1)
@@ -189,7 +189,7 @@ def _channel(fields: Fields) -> tuple[Any, Grid | None]:
     return channel, ends
 
 
-def _record(fields: Fields) -> Record:
+def _record(fields: Fields) -> ClientRecord:
     kind: Any = fields.choice("type", ("f32", "f64", "u8", "u16", "u32"))
     columns = fields.count("columns", 1, _MOST_COLUMNS)
     names = _texts(fields, "names", columns) if "names" in fields else None
@@ -199,7 +199,7 @@ def _record(fields: Fields) -> Record:
         if "labels" in fields and isinstance(below, int):
             labels = _texts(fields, "labels", below)
         fields.done()
-        return Record(kind, columns, below, labels, names=names)
+        return ClientRecord(kind, columns, below, labels, names=names)
     outside: Any = fields.choice("outside", ("clip", "refuse"))
     interval = None
     if "interval" in fields:
@@ -210,7 +210,7 @@ def _record(fields: Fields) -> Record:
     if outside == "refuse" and interval is None:
         raise fields.refuse("interval", "is missing, where numbers outside it are refused")
     fields.done()
-    return Record(kind, columns, interval=interval, outside=outside, names=names)
+    return ClientRecord(kind, columns, interval=interval, outside=outside, names=names)
 
 
 def _below(fields: Fields, most: int, columns: int) -> int | tuple[int, ...]:
@@ -234,27 +234,27 @@ def _texts(fields: Fields, name: str, count: int) -> tuple[str, ...]:
     return tuple(given)
 
 
-def _coordinates(fields: Fields, record: Record | None) -> PublicDraw:
+def _coordinates(fields: Fields, record: ClientRecord | None) -> PublicDraw:
     of = fields.count("of", 1, _MOST_COLUMNS)
     count = fields.count("k", 1, of)
     fields.done()
     return PublicDraw("coordinates", of, count)
 
 
-def _affine(fields: Fields, record: Record | None) -> PublicDraw:
+def _affine(fields: Fields, record: ClientRecord | None) -> PublicDraw:
     prime = fields.count("prime", 3, 1 << 25)
     values = fields.count("values", 2, prime)
     fields.done()
     return PublicDraw("affine", prime, values)
 
 
-def _step(fields: Fields, record: Record | None) -> PublicDraw:
+def _step(fields: Fields, record: ClientRecord | None) -> PublicDraw:
     count, cells = fields.count("count", 1, 1 << 16), fields.count("cells", 3, 1 << 16)
     fields.done()
     return PublicDraw("step", count, cells)
 
 
-def _rotation(fields: Fields, record: Record | None) -> PublicRotation:
+def _rotation(fields: Fields, record: ClientRecord | None) -> PublicRotation:
     kind: Any = fields.choice("kind", ("hadamard", "haar"))
     key, radius = fields.hex("key", 32), fields.double("radius")
     rotations, reports = fields.count("rotations", 1, 1 << 32), fields.count("reports", 1, 64)
@@ -269,7 +269,7 @@ def _rotation(fields: Fields, record: Record | None) -> PublicRotation:
         raise fields.refuse("kind", "these numbers make no rotation") from None
 
 
-_DRAWS: Mapping[str, Callable[[Fields, Record | None], PublicDraw | PublicRotation]] = {
+_DRAWS: Mapping[str, Callable[[Fields, ClientRecord | None], PublicDraw | PublicRotation]] = {
     "coordinates": _coordinates,
     "affine": _affine,
     "step": _step,

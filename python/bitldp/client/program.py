@@ -1,4 +1,4 @@
-"""What a client does with one record, as data: public draws, codec, channel, and the fields of its report."""
+"""Work of a client on a record, as data: public draws, codec, channel, and the fields of its report."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from bitldp.release.draws import coefficients, coordinates, whole_numbers
 from bitldp.release.rotated import RotatedRelease
 
 __all__ = [
+    "ClientProgram",
+    "ClientRecord",
     "Codec",
     "OneHot",
     "Part",
     "Placed",
-    "Program",
     "PublicDraw",
     "PublicRotation",
-    "Record",
     "Signs",
     "Type",
     "cap_fields",
@@ -64,7 +64,7 @@ _DITHER = Window(2, 1, 1.0)  # never leaves its cell: the dither alone
 
 
 @dataclass(frozen=True)
-class Record:
+class ClientRecord:
     """Values of a record.
 
     Attributes
@@ -96,7 +96,7 @@ class Record:
     @classmethod
     def of_codes(
         cls, below: int | tuple[int, ...], columns: int = 1, labels: Sequence[Any] | None = None
-    ) -> Record:
+    ) -> ClientRecord:
         """Return the record of categories from 0, of the smallest type."""
         most = max(below) if isinstance(below, tuple) else below
         kind: Type = "u8" if most <= 1 << 8 else "u16" if most <= 1 << 16 else "u32"
@@ -190,16 +190,16 @@ class OneHot:
 
 
 Codec: TypeAlias = Grid | FixedPoint | Signs | OneHot | Placed
-"""What makes codes of the values of a record."""
+"""Maker of codes from the values of a record."""
 
 
 @dataclass(frozen=True)
-class Program:
+class ClientProgram:
     """Work of a client on records, and what one report of it costs.
 
     Attributes
     ----------
-    record : Record
+    record : ClientRecord
         What goes in; of parts, those of all of them, one behind the other.
     fields : tuple of Part
         What comes out: arrays of codes, each packed to whole bytes.
@@ -213,7 +213,7 @@ class Program:
         Channel of a second step, whose input is the report of the first.
     draw : PublicDraw, PublicRotation or None
         What is drawn without looking at the record.
-    parts : tuple of Program
+    parts : tuple of ClientProgram
         Programs of parts of a record, whose reports follow each other; with a draw, those of the columns that
         are drawn, in a common form.
     chunked : bool
@@ -223,19 +223,19 @@ class Program:
         Of a cap over subsets: the column of the record that each window and subset is about.
     """
 
-    record: Record | None
+    record: ClientRecord | None
     fields: tuple[Part, ...]
     channel: Any = None
     codec: Codec | None = None
     ends: Grid | None = None
     second: Any = None
     draw: PublicDraw | PublicRotation | None = None
-    parts: tuple[Program, ...] = ()
+    parts: tuple[ClientProgram, ...] = ()
     chunked: bool = False
     order: tuple[int, ...] | None = None
 
     @property
-    def records(self) -> tuple[Record, ...]:
+    def records(self) -> tuple[ClientRecord, ...]:
         """The records of all parts, in order."""
         if self.record is not None:
             return (self.record,)

@@ -10,18 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import Grid, keystream
+from bitldp.base import checks
 from bitldp.base.keys import keys
 from bitldp.client import laws
-from bitldp.client.document import Keyed, ModelUpdate, Promise, exact_of, within
+from bitldp.client.document import KeyedAnswers, ModelUpdate, Promise, exact_of, within
 from bitldp.client.notation import VERSION, NoDocumentError, canonical, digest, double, text_of
 from bitldp.client.program import (
+    ClientProgram,
+    ClientRecord,
     Codec,
     OneHot,
     Placed,
-    Program,
     PublicDraw,
     PublicRotation,
-    Record,
     Signs,
     packed,
 )
@@ -37,11 +38,11 @@ _MOST_GOLDEN = 64  # records
 
 
 def write(
-    program: Program,
+    program: ClientProgram,
     promise: Promise,
     golden: Sequence[NDArray[Any]],
     *,
-    keyed: Keyed | None = None,
+    keyed: KeyedAnswers | None = None,
     spends: tuple[str, int] | None = None,
     update: ModelUpdate | None = None,
 ) -> str:
@@ -62,6 +63,8 @@ def write(
     ArithmeticError
         If the program makes other reports or costs more than the mechanism says: no document is written.
     """
+    if spends is not None:
+        spends = str(spends[0]), checks.integer("spends[1]", spends[1], 1)
     if not math.isfinite(promise.epsilon):
         raise NoDocumentError(f"{promise.mechanism}: has no client document, since its epsilon is infinite")
     if promise.delta and program.symbols > 1:
@@ -108,11 +111,11 @@ def write(
     return canonical(fields | {"sha256": digest(fields)})
 
 
-def _raw(values: NDArray[Any], record: Record) -> bytes:
+def _raw(values: NDArray[Any], record: ClientRecord) -> bytes:
     return np.ascontiguousarray(values, record.dtype).tobytes()
 
 
-def golden_inputs(program: Program) -> list[NDArray[Any]]:
+def golden_inputs(program: ClientProgram) -> list[NDArray[Any]]:
     """Return records that a client tries itself with: as many as make 64 bits of report, at most 64."""
     bits = sum(columns * size for columns, size in program.fields)
     count = max(1, min(_MOST_GOLDEN, math.ceil(_GOLDEN_BITS / bits)))
@@ -134,7 +137,7 @@ def golden_inputs(program: Program) -> list[NDArray[Any]]:
     return result
 
 
-def _of_program(program: Program) -> dict[str, Any]:
+def _of_program(program: ClientProgram) -> dict[str, Any]:
     """Return the fields of a program: those of a document, or of a part of it."""
     fields: dict[str, Any] = {
         "report": {"form": "packed", "fields": [list(part) for part in program.fields]},
@@ -173,7 +176,7 @@ def _of_draw(draw: PublicDraw | PublicRotation) -> dict[str, Any]:
     return {"draw": draw.kind, of: draw.of, count: draw.count}
 
 
-def _of_record(record: Record) -> dict[str, Any]:
+def _of_record(record: ClientRecord) -> dict[str, Any]:
     fields: dict[str, Any] = {"type": record.type, "columns": record.columns}
     if record.names is not None:
         fields["names"] = list(record.names)

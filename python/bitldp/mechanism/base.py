@@ -19,11 +19,11 @@ from bitldp.base import checks
 from bitldp.base.arrays import position
 from bitldp.base.documents import facts_table
 from bitldp.base.keys import RandomSource
+from bitldp.client import mechanisms as clients
 from bitldp.estimate.estimates import Estimate
 from bitldp.letters.reach import Reach, checked_part
 from bitldp.mechanism.described import Variant, letter_facts
 from bitldp.mechanism.docstrings import completed, own_docstring
-from bitldp.mechanism.documented import Documented
 from bitldp.mechanism.hints import RANDOMIZE, hint_of, refuse_unknown
 from bitldp.mechanism.law import Experiment, Pair, Symbols, far_ends
 from bitldp.mechanism.parameters import declared, frozen, lasting, plain, short, short_name
@@ -87,7 +87,7 @@ class _Hinting(ABCMeta):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(Documented, metaclass=_Hinting):
+class Mechanism(metaclass=_Hinting):
     """A mechanism of local differential privacy: parameters in, reports out.
 
     A subclass is a frozen dataclass whose fields are its parameters; those that are annotated with a check
@@ -112,6 +112,8 @@ class Mechanism(Documented, metaclass=_Hinting):
     _no_mean: ClassVar[str] = "its reports are not numbers"
     _no_frequencies: ClassVar[str] = "its reports are not categories"
     _no_letters: ClassVar[str] = "the mean of its reports does not tell the input"
+
+    _no_document: ClassVar[str] = clients.NO_DOCUMENT  # why no other client can run it
 
     _lasting: ClassVar[str] = ""  # module and name that the class had at first, where it may have moved
 
@@ -373,6 +375,9 @@ class Mechanism(Documented, metaclass=_Hinting):
         if values.ndim == 1 and self.columns > 1:
             raise ValueError(f"x: shape must be (n, {self.columns}), got {values.shape}")
         return self._perturb(values, self._keyed(randomness, [values], output, threads))
+
+    client_document = clients.client_document
+    _program = clients.no_program
 
     def _admit(self, x: Any) -> NDArray[Any]:
         """Return records as an array of what `_perturb` takes, whatever they came as."""

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from bitldp.base import checks
 from bitldp.base.keys import check_secret
-from bitldp.client.document import Keyed
+from bitldp.client.document import KeyedAnswers
+from bitldp.client.mechanisms import document_of
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee, composed
 from bitldp.release.keyed import Ids
@@ -133,7 +134,7 @@ class Memoized:
             As of `Mechanism.client_document`.
         """
         checks.choice("ids", ids, ("u64", "digest", "text"))
-        return self._mechanism._document(dtype, None, Keyed(self._context, 0, ids))
+        return document_of(self._mechanism, dtype, keyed=KeyedAnswers(self._context, 0, ids))
 
     @property
     def _context(self) -> bytes:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks
 from bitldp.base.arrays import first
-from bitldp.client.program import Program, Type
+from bitldp.client.program import ClientProgram, Type
 from bitldp.codecs import Categories
 from bitldp.estimate.estimates import Estimate
 from bitldp.mechanism.attributes.base import Answers, Attributes, AttributesAccumulator
@@ -157,7 +157,7 @@ class LabelledAttributes(Attributes):
         """Return the record of numbered categories with the same law."""
         return type(self)._quiet(**{**self.parameters, "attributes": self._sizes}) if self._labelled else self
 
-    def _program(self, numbers: Type) -> Program:
+    def _program(self, numbers: Type) -> ClientProgram:
         program = super()._program(numbers)
         first = self.columns - len(self._sizes)
         labelled = {
@@ -166,7 +166,7 @@ class LabelledAttributes(Attributes):
             if run.stop - run.start == 1 and run.start >= first
         }
 
-        def named(run: EqualAttributes, part: Program) -> Program:
+        def named(run: EqualAttributes, part: ClientProgram) -> ClientProgram:
             own = labelled.get(run)
             if own is None or part.record is None:
                 return part
@@ -174,13 +174,6 @@ class LabelledAttributes(Attributes):
 
         parts = tuple(named(*both) for both in zip(self._runs, program.parts, strict=True))
         return replace(program, parts=parts)
-
-    def _of_golden(self, arguments: Sequence[NDArray[Any]]) -> Any:
-        return (
-            super()._of_golden(arguments)
-            if not self._labelled
-            else self._without_labels()._of_golden(arguments)
-        )
 
     def decode(self, reports: Any) -> tuple[Answers, ...]:
         """Return what the reports of each attribute stand for; see `Attributes.decode`.

@@ -12,14 +12,14 @@ from bitldp.base import checks
 from bitldp.base.errors import PlanError
 from bitldp.base.keys import keys
 from bitldp.client.document import Promise
+from bitldp.client.mechanisms import joined
 from bitldp.client.notation import NoDocumentError
-from bitldp.client.program import Program, Type, spelled
+from bitldp.client.program import ClientProgram, Type, spelled
 from bitldp.client.writing import GOLDEN_SEED, golden_inputs, write
 from bitldp.privacy import Guarantee
 from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.labels import Labels
 from bitldp.tables.numbers import NumericColumns
-from bitldp.tables.written import signed
 
 __all__ = ["ClientForm"]
 
@@ -62,8 +62,6 @@ class ClientForm:
         kind: Type = "f32" if checks.choice("dtype", dtype, ("float32", "float64")) == "float32" else "f64"
         if self.keep:
             raise PlanError("keep: a form has no columns that leave as they are")
-        if spends is not None:
-            spends = str(spends[0]), checks.integer("spends[1]", spends[1], 1)
         program = self._program(kind)
         guarantee = self.guarantee
         promise = Promise(
@@ -104,20 +102,20 @@ class ClientForm:
         arrays, made = program.received(reports), []
         for codec, part in zip(self.codecs, program.parts, strict=True):
             own, arrays = arrays[: len(part.fields)], arrays[len(part.fields) :]
-            joined = codec.mechanism._joined_of(own)
-            values = _written_values(codec, joined)
+            reported = joined(codec.mechanism, own)
+            values = _written_values(codec, reported)
             if isinstance(codec, NumericColumns):
                 values = values.reshape(len(reports), -1)
             kind = pa.string() if isinstance(codec, Labels) else pa.float64()
-            made += [(name, signed(codec, each)) for name, each in codec.written(values, kind)]
+            made += [(name, codec.signed(each)) for name, each in codec.written(values, kind)]
         table = pa.table([values for _, values in made], names=[name for name, _ in made])
         facts = {b"bitldp.plan": self.digest, b"bitldp.epsilon": repr(self.guarantee.record)}
         return table.replace_schema_metadata({name: text.encode() for name, text in facts.items()})
 
-    def _program(self, numbers: Type) -> Program:
+    def _program(self, numbers: Type) -> ClientProgram:
         """Return what a client does to a record."""
         parts = tuple(_part(codec, numbers) for codec in self.codecs)
-        return Program(None, tuple(field for part in parts for field in part.fields), parts=parts)
+        return ClientProgram(None, tuple(field for part in parts for field in part.fields), parts=parts)
 
 
 def _written_values(codec: ColumnCodec, reports: Any) -> Any:
@@ -130,7 +128,7 @@ def _written_values(codec: ColumnCodec, reports: Any) -> Any:
     return codec._values(mechanism.decode(reports) if asked == "values" or labels else reports)
 
 
-def _part(codec: ColumnCodec, numbers: Type) -> Program:
+def _part(codec: ColumnCodec, numbers: Type) -> ClientProgram:
     """Return what a client does to the columns of a codec."""
     policy, title = codec.settings.missing.policy, codec.settings.title
     if policy not in ("refuse", "category"):
@@ -140,7 +138,7 @@ def _part(codec: ColumnCodec, numbers: Type) -> Program:
         raise PlanError(f"{title}: a client takes categories, and numbers in the units of the mechanism")
     try:
         codec.mechanism.client_document()  # which compares it with the mechanism
-        program: Program = codec.mechanism._program(numbers)
+        program: ClientProgram = codec.mechanism._program(numbers)
     except NoDocumentError as error:
         raise PlanError(f"{title}: {error}") from None
     if program.record is None:

@@ -31,7 +31,6 @@ from bitldp.tables.pseudonyms import checked_keep_as, linked_name, pseudonyms
 from bitldp.tables.stream import StreamRelease, refuse_stream
 from bitldp.tables.streamed import released_stream, stream_of
 from bitldp.tables.types import checked_types, refuse_other, rounded, types_of, wholes
-from bitldp.tables.written import signed
 
 __all__ = ["TablePlan", "TableRelease"]
 
@@ -544,7 +543,7 @@ class TableRelease(ChargedRelease):
                 if self.days is not None:
                     reports = self.days.sent(number, ids, x, reports, self._of_series)
             arrow_type = table.schema.field(codec.inputs[0]).type
-            made += [(name, signed(codec, values)) for name, values in codec.written(reports, arrow_type)]
+            made += [(name, codec.signed(values)) for name, values in codec.written(reports, arrow_type)]
             column += len(codec.columns)
         made += [(name, table.column(name)) for name in self.plan.keep]
         made += [(linked_name(name), self._pseudonyms(table.column(name))) for name in self.plan.keep_as]

@@ -14,6 +14,7 @@ from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.client import ModelUpdate, NoDocumentError
 from bitldp.client.document import UPDATE_SLACK
+from bitldp.client.mechanisms import document_of
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.federated.wire.arrays import Integers, Layout
 from bitldp.federated.wire.wire import (
@@ -451,7 +452,7 @@ class UpdatePlan:
         head = self.header
         norm: Any = head.norm
         update = ModelUpdate(head.clip, norm, head.low, head.high, head.records, head.encoded())
-        return self.mechanism._document("float64", spends, None, update)
+        return document_of(self.mechanism, "float64", spends, update=update)
 
     def decode(self, data: bytes | NDArray[np.uint8]) -> NDArray[np.float64]:
         """Return the vector of a report; its mean over the randomness is the mean clipped update.

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import pack, unpack
-from bitldp.mechanism.documented import fingerprint_digest
+from bitldp.client.mechanisms import fingerprint_digest
 
 __all__ = [
     "CHECKSUM",
