@@ -15,7 +15,7 @@ from bitldp.base.keys import keys
 from bitldp.client import DocumentError, client_reports, open_document
 from bitldp.tables import Column, TablePlan
 from support.cases import Case
-from support.client_library import ABSENT, UNKNOWN, LibraryClient, RefusedByLibrary, library_path
+from support.client_library import ABSENT, UNKNOWN, LibraryClient, LibraryRefusedError, library_path
 from support.clients import DOCUMENTED, packed_reports, values_of
 
 pytestmark = pytest.mark.skipif(library_path() is None, reason=ABSENT)
@@ -35,7 +35,7 @@ def opened(text: str, path: Path) -> LibraryClient:
     """Return a client; skip where the library does not know the kind, and says so."""
     try:
         return LibraryClient(text, path)
-    except RefusedByLibrary as refused:
+    except LibraryRefusedError as refused:
         if refused.kind == UNKNOWN:
             pytest.skip("the library does not know this kind of mechanism yet, and refuses it as that")
         raise
@@ -176,7 +176,7 @@ def test_both_readers_refuse_the_same(path: Path) -> None:
         try:
             read = open_document(other)
         except DocumentError:
-            with pytest.raises(RefusedByLibrary):
+            with pytest.raises(LibraryRefusedError):
                 LibraryClient(other, path)
         else:
             assert json.loads(read.text) == json.loads(text)
@@ -186,11 +186,11 @@ def test_the_library_refuses_what_python_refuses(path: Path) -> None:
     mechanism = bitldp.Duchi(epsilon=1.0, clip=False)
     with opened(mechanism.client_document(), path) as client:
         for x in (np.nan, 1.5):
-            with pytest.raises(RefusedByLibrary):
+            with pytest.raises(LibraryRefusedError):
                 client.randomize(np.array([x]).tobytes())
         assert len(client.randomize(np.array([0.5]).tobytes())) == 1
     with opened(bitldp.OUE(4, epsilon=1.0).client_document(), path) as client:
-        with pytest.raises(RefusedByLibrary):
+        with pytest.raises(LibraryRefusedError):
             client.randomize(b"\x04")
-        with pytest.raises(RefusedByLibrary):
+        with pytest.raises(LibraryRefusedError):
             client.randomize(b"")

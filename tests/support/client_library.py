@@ -22,7 +22,7 @@ class Status(ctypes.Structure):
     _fields_ = [("kind", ctypes.c_int32), ("place", ctypes.c_uint64)]  # of ctypes
 
 
-class RefusedByLibrary(Exception):
+class LibraryRefusedError(Exception):
     """Error for a call that the library refused.
 
     Attributes
@@ -80,7 +80,7 @@ class LibraryClient:
 
     Raises
     ------
-    RefusedByLibrary
+    LibraryRefusedError
         For a document that it refuses.
     """
 
@@ -97,7 +97,7 @@ class LibraryClient:
 
     def _check(self, status: Status) -> None:
         if status.kind:
-            raise RefusedByLibrary(status.kind, self._library.bitldp_reason(status.kind).decode())
+            raise LibraryRefusedError(status.kind, self._library.bitldp_reason(status.kind).decode())
 
     @property
     def epsilon(self) -> float:
