@@ -261,9 +261,10 @@ class Bits:
         first_chunk: int,
         /,
     ) -> NDArray[Any]: ...
-    def __getnewargs__(
-        self,
-    ) -> tuple[list[list[float]], list[list[float]], int, list[int] | None]: ...
+    @staticmethod
+    def from_integers(
+        thresholds: Sequence[Sequence[tuple[int, int]]], features: int, pattern: Sequence[int] | None = None
+    ) -> Bits: ...
 
 @final
 class Rotation:
@@ -361,6 +362,18 @@ class Design:
     def progressions(inputs: int, modulus: int, width: int, high: float, mute: bool = False) -> Design: ...
     @staticmethod
     def halves(inputs: int, bits: int, apart: int, high: float, mute: bool = False) -> Design: ...
+    @staticmethod
+    def from_integers(
+        family: Literal["translates", "progressions", "halves"],
+        inputs: int,
+        cells: int,
+        width: int,
+        high: int,
+        order: NDArray[np.uint32] | None = None,
+        mute: bool = False,
+    ) -> Design: ...
+    @property
+    def family(self) -> Literal["translates", "progressions", "halves"]: ...
     @property
     def inputs(self) -> int: ...
     @property
@@ -413,7 +426,8 @@ class Subset:
         first_chunk: int,
         /,
     ) -> NDArray[Any]: ...
-    def __getnewargs__(self) -> tuple[int, int, float, bool]: ...
+    @staticmethod
+    def from_integers(elements: int, size: int, high: int, mute: bool = False) -> Subset: ...
 
 @final
 class Unary:
@@ -437,7 +451,8 @@ class Unary:
         first_chunk: int,
         /,
     ) -> NDArray[Any]: ...
-    def __getnewargs__(self) -> tuple[int, float, float]: ...
+    @staticmethod
+    def from_integers(categories: int, p: int, q: int) -> Unary: ...
 
 @final
 class Window:
@@ -475,7 +490,10 @@ class Window:
         first_chunk: int,
         /,
     ) -> NDArray[Any]: ...
-    def __getnewargs__(self) -> tuple[int, int, float, NDArray[np.uint16] | None, bool]: ...
+    @staticmethod
+    def from_integers(
+        cells: int, width: int, high: int, order: NDArray[np.uint16] | None = None, mute: bool = False
+    ) -> Window: ...
 
 @final
 class Matrix:

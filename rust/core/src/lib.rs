@@ -53,8 +53,8 @@ mod vector;
 
 pub use aggregate::{Batch, Hashes, Maximization, Reports, Sampled, Sliding, Undo, undo_counts};
 pub use channel::{
-    Bit, Bits, BitsEpsilon, Call, Cap, Channel, Cube, Design, Keyed, KeyedCall, KeyedRandomness, Matrix,
-    Mixture, Select, Shift, Subset, Unary, Window,
+    Bit, Bits, BitsEpsilon, Call, Cap, Channel, Cube, Design, DesignFamily, Keyed, KeyedCall,
+    KeyedRandomness, Matrix, Mixture, Select, Shift, Subset, Unary, Window,
 };
 pub use codec::{
     Categories, Code, Coordinate, FixedPoint, Grid, GridRounding, Hashing, Infinities, Part, Real, Rotated,
