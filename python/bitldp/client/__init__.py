@@ -1,19 +1,21 @@
 """Clients that are not Python: a mechanism as data, which another program reads, checks and runs.
 
-`Mechanism.client_document` writes a document; `open_document` reads it back, as every client does. Its schema is
-docs/reference/client.schema.json.
+`Mechanism.client_document` writes a document, of the schema docs/reference/client.schema.json, and
+`open_document` reads it back, as every client does.
 """
 
 from __future__ import annotations
 
-from bitldp.client.document import ClientDocument, Keyed, Promise, open_document
-from bitldp.client.notation import DocumentError
+from bitldp.client.document import ClientDocument, Keyed, Promise
+from bitldp.client.notation import DocumentError, NoDocumentError
+from bitldp.client.opening import open_document
 from bitldp.client.program import Program, PublicDraw, Record
 
 __all__ = [
     "ClientDocument",
     "DocumentError",
     "Keyed",
+    "NoDocumentError",
     "Program",
     "Promise",
     "PublicDraw",

@@ -115,15 +115,15 @@ def _select(channel: Select) -> dict[str, Any]:
 
 
 def _design(channel: Design) -> dict[str, Any]:
-    """Return a design: translates have an order, halves 2**n cells, progressions an odd modulus."""
-    fields: dict[str, Any] = {"kind": "design", "inputs": channel.inputs, "high": str(channel.high)}
-    cells, width = channel.cells, channel.width
-    if channel.order is not None:
-        return fields | {"family": "translates", "width": width, "order": shorts(channel.order, "<u4")}
-    if cells & (cells - 1):
-        return fields | {"family": "progressions", "modulus": cells, "width": width}
-    bits = width.bit_length()  # a half of a block of 2**bits cells
-    return fields | {"family": "halves", "bits": bits, "apart": cells.bit_length() - 1 - bits}
+    fields: dict[str, Any] = {
+        "kind": "design",
+        "family": channel.family,
+        "inputs": channel.inputs,
+        "cells": channel.cells,
+        "width": channel.width,
+        "high": str(channel.high),
+    }
+    return fields if channel.order is None else fields | {"order": shorts(channel.order, "<u4")}
 
 
 _WRITERS: dict[type, Callable[[Any], dict[str, Any]]] = {
@@ -163,24 +163,13 @@ def read(fields: Fields) -> Any:
         raise fields.refuse("kind", "the integers of this channel make no law") from None
 
 
-def _share(fields: Fields, name: str) -> float:
-    """Take an integer over 2**64 that a constructor takes as a double."""
-    return _double_of(fields, name, fields.chance(name))
-
-
-def _double_of(fields: Fields, name: str, integer: int) -> float:
-    if int(integer / ONE * ONE) != integer:
-        raise fields.refuse(name, "must have at most 53 significant bits")
-    return integer / ONE
-
-
 Make = Callable[[], Any]
 
 
 def _read_window(fields: Fields, mute: bool) -> Make:
     cells = fields.count("cells", 2, (1 << 32) - 1)
     width = fields.count("width", 1, cells - 1)
-    high = _share(fields, "high")
+    high = fields.chance("high")
     order = None
     if "order" in fields:
         if cells > 1 << 11:
@@ -189,7 +178,7 @@ def _read_window(fields: Fields, mute: bool) -> Make:
         if order.size != cells * cells:
             raise fields.refuse("order", "must list all cells for each of them")
         order = order.reshape(cells, cells)
-    return lambda: Window(cells, width, high, order, mute)
+    return lambda: Window.from_integers(cells, width, high, order, mute)
 
 
 def _read_matrix(fields: Fields, mute: bool) -> Make:
@@ -217,50 +206,47 @@ def _read_shift(fields: Fields, mute: bool) -> Make:
 
 def _read_bits(fields: Fields, mute: bool) -> Make:
     features = fields.count("features", 1, _MOST_FEATURES)
-    ones, zeros = [], []
+    thresholds: list[list[tuple[int, int]]] = []
     for index, law in enumerate(fields.list("laws", 256, 1)):
         name = f"laws[{index}]"
         if not isinstance(law, list) or not 1 <= len(law) <= 32:
             raise fields.refuse(name, "must be a list of 1 to 32 bits")
         if not all(isinstance(pair, list) and len(pair) == 2 for pair in law):
             raise fields.refuse(name, "must be a list of pairs")
-        both = [[_double_of(fields, name, fields.chance_of(each, name)) for each in pair] for pair in law]
-        ones.append([one for one, _ in both])
-        zeros.append([zero for _, zero in both])
+        both = [(fields.chance_of(one, name), fields.chance_of(zero, name)) for one, zero in law]
+        thresholds.append(both)
     pattern = None
     if "pattern" in fields:
         pattern = fields.shorts("pattern", "<u4", features).tolist()
-        if len(pattern) != features or max(pattern) >= len(ones):
+        if len(pattern) != features or max(pattern) >= len(thresholds):
             raise fields.refuse("pattern", "must name a law for each feature")
-    elif len(ones) > 1:
+    elif len(thresholds) > 1:
         raise fields.refuse("pattern", "is missing, where there are several laws")
-    return lambda: Bits(ones, zeros, features, pattern)
+    return lambda: Bits.from_integers(thresholds, features, pattern)
 
 
 def _read_unary(fields: Fields, mute: bool) -> Make:
     categories = fields.count("categories", 2, _MOST_CATEGORIES)
-    p, q = _share(fields, "p"), _share(fields, "q")
-    return lambda: Unary(categories, p, q)
+    p, q = fields.chance("p"), fields.chance("q")
+    return lambda: Unary.from_integers(categories, p, q)
 
 
 def _read_subset(fields: Fields, mute: bool) -> Make:
     elements = fields.count("elements", 2, _MOST_CATEGORIES)
-    size, high = fields.count("size", 1, elements - 1), _share(fields, "high")
-    return lambda: Subset(elements, size, high, mute)
+    size, high = fields.count("size", 1, elements - 1), fields.chance("high")
+    return lambda: Subset.from_integers(elements, size, high, mute)
 
 
 def _read_design(fields: Fields, mute: bool) -> Make:
-    family = fields.choice("family", ("translates", "progressions", "halves"))
-    inputs, high = fields.count("inputs", 2, _MOST_CATEGORIES), _share(fields, "high")
+    family: Any = fields.choice("family", ("translates", "progressions", "halves"))
+    inputs, high = fields.count("inputs", 2, _MOST_CATEGORIES), fields.chance("high")
+    cells, width = fields.count("cells", 2, _MOST_CATEGORIES), fields.count("width", 1, _MOST_CATEGORIES)
+    order = None
     if family == "translates":
-        width = fields.count("width", 1, _MOST_CATEGORIES)
         order = fields.shorts("order", "<u4")
-        return lambda: Design.translates(inputs, width, high, order, mute)
-    if family == "halves":
-        bits, apart = fields.count("bits", 1, 32), fields.count("apart", 0, 32)
-        return lambda: Design.halves(inputs, bits, apart, high, mute)
-    modulus, width = fields.count("modulus", 3, _MOST_CELLS), fields.count("width", 1, _MOST_CELLS)
-    return lambda: Design.progressions(inputs, modulus, width, high, mute)
+        if order.size != cells:
+            raise fields.refuse("order", "must list each cell once")
+    return lambda: Design.from_integers(family, inputs, cells, width, high, order, mute)
 
 
 def _read_cube(fields: Fields, mute: bool) -> Make:

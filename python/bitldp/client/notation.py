@@ -19,6 +19,7 @@ from bitldp.privacy import ONE
 __all__ = [
     "DocumentError",
     "Fields",
+    "NoDocumentError",
     "canonical",
     "digest",
     "double",
@@ -27,6 +28,9 @@ __all__ = [
     "shorts",
     "text_of",
 ]
+
+VERSION = 1
+"""Of the schema, and of the keystream that golden reports are made with."""
 
 MOST_BYTES = 8_000_000
 """The longest document that is read, in bytes of UTF-8."""
@@ -62,6 +66,10 @@ class DocumentError(ValueError):
     def __reduce__(self) -> tuple[type[DocumentError], tuple[str, str]]:
         """Pickle by the two arguments."""
         return type(self), (self.field, self.reason)
+
+
+class NoDocumentError(ValueError):
+    """Error for a mechanism that no other client can run; the message says why."""
 
 
 # -- writing

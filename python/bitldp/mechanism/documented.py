@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp.base import checks
-from bitldp.client.document import GOLDEN_SEED, Keyed, Promise, golden_inputs, write
+from bitldp.client.document import Keyed, Promise
+from bitldp.client.notation import NoDocumentError
 from bitldp.client.program import Program, Type
+from bitldp.client.writing import GOLDEN_SEED, golden_inputs, write
 from bitldp.privacy import Guarantee
 
 __all__ = ["Documented", "fingerprint_digest"]
@@ -54,7 +56,7 @@ class Documented:
 
         Raises
         ------
-        ValueError
+        NoDocumentError
             For a mechanism that no other client can run; the message says why.
 
         Examples
@@ -65,6 +67,29 @@ class Documented:
         True
         """
         return self._document(dtype, spends, None)
+
+    def client_reports(self, reports: Sequence[bytes]) -> Any:
+        """Return the reports that clients sent as `decode` and the estimators take them.
+
+        Parameters
+        ----------
+        reports : sequence of bytes
+            Of one record each, as a client of `client_document` makes them.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a report of another length, or with bits behind its codes, at its index; and for a mechanism
+            without a document. Whether codes are in range is for the estimators to say.
+        """
+        return self._joined_of(self._program("f64").received(reports))
+
+    def _joined_of(self, parts: Sequence[NDArray[Any]]) -> Any:
+        """Return the reports of arrays of codes, one of shape (n, columns) for each field."""
+        mechanism: Any = self
+        joined = mechanism._join(list(parts))
+        single = isinstance(joined, np.ndarray) and joined.shape[1:] == (1,) == (mechanism.columns,)
+        return joined[:, 0] if single else joined
 
     def _document(self, dtype: str, spends: tuple[str, int] | None, keyed: Keyed | None) -> str:
         kind: Type = "f32" if checks.choice("dtype", dtype, ("float32", "float64")) == "float32" else "f64"
@@ -90,13 +115,13 @@ class Documented:
 
         Raises
         ------
-        ValueError
+        NoDocumentError
             Where no client can do it.
         """
         self._refuse_document(self._no_document)
 
     def _refuse_document(self, reason: str) -> NoReturn:
-        raise ValueError(f"{type(self).__name__}: has no client document, since {reason}")
+        raise NoDocumentError(f"{type(self).__name__}: has no client document, since {reason}")
 
     def _golden(self, program: Program) -> Sequence[NDArray[Any]]:
         """Return the mechanism's own codes of `golden_inputs`."""

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import CHUNK, Cap, KeyedRandomness, keystream, pack
 from bitldp.base import checks
+from bitldp.client.program import Program, Record, Type
 from bitldp.estimate.estimates import Estimate
 from bitldp.mechanism.attributes.release import payload, shape
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
@@ -305,6 +306,16 @@ class RecordCap(OnlyCategories):
     @property
     def _streams(self) -> int:
         return 2
+
+    def _program(self, numbers: Type) -> Program:
+        if self.k is not None:
+            self._refuse_document(
+                "some of its attributes are drawn by kind, which version 1 of the schema has no draw for"
+            )
+        (drawn,) = self._law.drawn
+        order = tuple(int(each) for each in np.concatenate(self._of_kind))
+        record = Record.of_codes(tuple(self._sizes), len(self._sizes))
+        return Program(record, self._report_parts, drawn.channel, order=order)
 
     def _perturb(self, x: NDArray[Any], call: Call) -> Any:
         if call.out is not None:

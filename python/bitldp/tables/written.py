@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from bitldp.base.errors import DataError
 
-__all__ = ["Decoding", "codes_of_values"]
+__all__ = ["Decoding", "codes_of_values", "signed"]
+
+_INT32 = 31  # bits of a code that int32 holds
 
 
 @dataclass(frozen=True)
@@ -82,3 +84,13 @@ def codes_of_values(
         )
     codes: NDArray[np.uint32] = order[slots].astype(np.uint32)[which].reshape(values.shape)
     return codes
+
+
+def signed(codec: Any, values: Any) -> Any:
+    """Return a released column with signed integers, which every engine has."""
+    if isinstance(values, np.ndarray) and values.dtype.kind == "u":
+        if codec.output == "bits":
+            return pa.array(values.view(np.int8) if values.dtype == np.uint8 else values.astype(np.int8))
+        wide = max(bits for _, bits in codec.mechanism._report_parts) > _INT32
+        return pa.array(values.astype(np.int64 if wide else np.int32))
+    return pa.array(values) if isinstance(values, np.ndarray) else values

@@ -73,6 +73,9 @@ class Ball(Means):
     radius: Annotated[float, ball_radius] = 1.0
     clip: Flag = True
 
+    _no_document: ClassVar[str] = (
+        "it clips to the ball by sums of NumPy, which no other client makes in the same order"
+    )
     _takes: ClassVar[Takes | None] = "ball"
     _usual_size: ClassVar[int] = 100
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Rotation, Select
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
+from bitldp.client.program import Program, PublicRotation, Record, Type
 from bitldp.compression.ball.base import check_shape, inside, norms
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.intervals import LetterLaw
@@ -179,6 +180,15 @@ class RotatedMeans(Means):
         if not self.clip:
             inside(x, self.features, 2, self.radius, False)
         return x.reshape(-1, self.features)
+
+    def _program(self, numbers: Type) -> Program:
+        release = self._release
+        if type(release) is not RotatedRelease:
+            self._refuse_document(self._no_document)
+        if not self.clip:
+            self._refuse_document("it refuses vectors outside the ball, and other clients scale them to it")
+        draw = PublicRotation(release.rotation, release.rotations, release.count)
+        return Program(Record(numbers, self.features), self._report_parts, release.channel, draw=draw)
 
     def _perturb(self, x: NDArray[Any], call: Call) -> RotatedReports:
         table = self._checked(x, call)

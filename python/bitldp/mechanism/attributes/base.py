@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bitldp._core import pack
 from bitldp.base import checks
+from bitldp.client.program import Program, PublicDraw, Type
 from bitldp.estimate import saved
 from bitldp.estimate.accumulators import BatchAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate
@@ -27,6 +28,7 @@ from bitldp.mechanism.attributes.release import (
     shape,
 )
 from bitldp.mechanism.base import Mechanism, Part, Takes
+from bitldp.mechanism.documented import Documented
 from bitldp.mechanism.law import TABLE, Block, Experiment, Pair, Symbols
 from bitldp.privacy import Guarantee, added, composed, share
 from bitldp.release.base import Call
@@ -197,6 +199,25 @@ class Attributes(Mechanism):
             EqualAttributes(parts[i], i, j) for i, j in zip(starts, [*starts[1:], len(parts)], strict=True)
         ]
         self._set(_parts=tuple(parts), _runs=tuple(runs), _form=common([each.mechanism for each in runs]))
+
+    def _program(self, numbers: Type) -> Program:
+        if self._no_document != Documented._no_document:
+            self._refuse_document(self._no_document)
+        parts = []
+        for run in self._runs:
+            count, one = run.stop - run.start, run.mechanism._program(numbers)
+            if one.record is None or len(one.fields) > 1 or one.draw is not None:
+                self._refuse_document(f"{type(run.mechanism).__name__} answers for an attribute of it")
+            ((width, bits),) = one.fields
+            record = replace(one.record, columns=count, labels=None)
+            parts.append(replace(one, record=record, fields=((count * width, bits),)))
+        draw = None if self.k is None else PublicDraw("coordinates", self.columns, self.k)
+        return Program(None, self._report_parts, parts=tuple(parts), draw=draw, chunked=True)
+
+    def _arguments(self, inputs: Sequence[NDArray[Any]]) -> Sequence[NDArray[Any]]:
+        """Return the tables of numbers and of categories."""
+        tables = [[each for each in inputs if (each.dtype.kind == "f") == real] for real in (True, False)]
+        return [np.concatenate(table, axis=1) for table in tables if table]
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
