@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
-use crate::client::{Client, Id, Limits, Secret};
+use crate::client::{Client, Limits, Secret};
 use crate::ledger::{FileLedger, Ledger};
 use crate::refused::{Kind, Refused, Result};
 use crate::values::Values;
@@ -341,11 +341,9 @@ pub unsafe extern "C" fn bitldp_randomize_keyed(
     let work = |client: &Client, x: Values<'_>, out: &mut [u8]| {
         // SAFETY: the caller's promise.
         let (secret, id) = unsafe { (bytes(secret, 32), bytes(id, id_len)) };
-        let keyed = || {
-            let secret = Secret::new(secret?.try_into().map_err(|_| Kind::Pointer)?)?;
-            client.randomize_keyed(&secret, client.id(id?)?, x, out)
-        };
-        keyed()
+        out.fill(0);
+        let secret = Secret::new(secret?.try_into().map_err(|_| Kind::Pointer)?)?;
+        client.randomize_keyed(&secret, client.id(id?)?, x, out)
     };
     // SAFETY: the caller's promise.
     unsafe { with(client, (x, x_bytes), (out, out_bytes), work) }

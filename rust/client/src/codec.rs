@@ -15,6 +15,8 @@ pub(crate) enum Codec {
         grid: Grid,
         columns: usize,
     },
+    /// A number dithered by a draw of its own to a point, whose bits go into a channel of bits.
+    Placed(Grid),
     /// A category as an entry for each: `top` for its own, 0 elsewhere.
     OneHot {
         categories: usize,
@@ -28,6 +30,7 @@ impl Codec {
         let fields = Fields::of(json)?;
         let codec = match fields.text("kind")? {
             "grid" => Codec::Grid(grid(&fields)?),
+            "placed" => Codec::Placed(grid(&fields)?),
             "signs" => {
                 Codec::Signs { grid: grid(&fields)?, columns: fields.integer("columns", 1, 16)? as usize }
             }

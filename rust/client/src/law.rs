@@ -55,11 +55,6 @@ impl<'a> Coding<'a> {
         if let Coding::Grid(grid) = self { Some(grid) } else { None }
     }
 
-    /// True where there is no grid.
-    pub(crate) fn is_none_grid(self) -> bool {
-        self.grid().is_none()
-    }
-
     fn fixed(self) -> Option<&'a FixedPoint> {
         if let Coding::Fixed(fixed) = self { Some(fixed) } else { None }
     }
@@ -200,17 +195,6 @@ impl Law {
     ) -> Result<()> {
         let key = keys.first().ok_or(Kind::Shape)?;
         Ok(law.randomize(call((), input, output, key))?)
-    }
-
-    /// Places numbers on the grid of a window.
-    pub(crate) fn randomize_window(
-        law: &Window,
-        grid: &Grid,
-        input: Input<'_>,
-        output: Output<'_>,
-        key: &Key,
-    ) -> Result<()> {
-        Ok(law.randomize(call(Some(grid), input, output, key))?)
     }
 
     /// Randomizes; refuses what does not fit, and then the output is zeros or as it was.

@@ -1,8 +1,8 @@
 //! Work of a client on records: codec, channel, second step and public draw of each part, and the fields of the report.
 
 use bitldp_core::{
-    Design, DesignFamily, Input, Key, Output, Probability, Window, add_up, keystream, mul_up, pack_to,
-    packed_len,
+    Design, DesignFamily, Input, Key, Matrix, Output, Probability, Window, add_up, keystream, mul_up,
+    pack_to, packed_len,
 };
 use zeroize::Zeroize;
 
@@ -18,6 +18,9 @@ const MOST_PARTS: usize = 1024;
 
 /// Keys of a part at most: of a codec, two of a channel, of a second step, of a draw.
 pub(crate) const MOST_KEYS: usize = 5;
+
+/// Points at most that are placed by a draw of their own: a table of them is made.
+const MOST_PLACED: u32 = 1 << 10;
 
 /// How far a sum of epsilons may be from another one, relative to it where it is above 1.
 const ROUNDING: f64 = 1e-12;
@@ -36,8 +39,8 @@ pub(crate) struct Part {
     codec: Option<Codec>,
     pub(crate) law: Law,
     second: Option<Law>,
-    /// Of signs: the channel that never leaves its cell, for the dither alone.
-    dither: Option<Window>,
+    /// Of signs and of points that are placed: the channel that never leaves its cell, for the dither alone.
+    dither: Option<Law>,
     /// Of a step: the channel of the ranks of cells, which have the law of a progression's window.
     ranks: Option<Design>,
     /// Columns and bits of the arrays of its report.
@@ -107,9 +110,7 @@ impl Program {
         let codec = fields.maybe("codec").map(Codec::read).transpose()?;
         let law = Law::read(fields.get("channel")?)?;
         let second = fields.maybe("second").map(Law::read).transpose()?;
-        let dither = matches!(codec, Some(Codec::Signs { .. }))
-            .then(|| Window::from_probability(2, 1, Probability::ONE, None))
-            .transpose()?;
+        let dither = codec.as_ref().map_or(Ok(None), dither)?;
         let ranks = match (draw, &law) {
             (Some(PublicDraw::Step { .. }), Law::Design(law)) => Some(ranks(law)?),
             _ => None,
@@ -261,6 +262,21 @@ pub(crate) fn derived(key: &Key) -> Result<Key> {
     Ok(derived)
 }
 
+/// The channel that leaves a point of a grid where it is: what is drawn is the dither alone.
+fn dither(codec: &Codec) -> Result<Option<Law>> {
+    match codec {
+        Codec::Signs { .. } => Ok(Some(Law::Window(Window::from_probability(2, 1, Probability::ONE, None)?))),
+        Codec::Placed(grid) if (2..=MOST_PLACED).contains(&grid.points()) => {
+            let points = grid.points() as usize;
+            let mut weights = vec![0; points * points];
+            weights.iter_mut().step_by(points + 1).for_each(|weight| *weight = Probability::ONE.numerator());
+            Ok(Some(Law::Matrix(Matrix::from_weights(points, points, weights)?)))
+        }
+        Codec::Placed(_) => Err(Kind::Size.into()),
+        _ => Ok(None),
+    }
+}
+
 /// The channel of the ranks of cells of a design.
 fn ranks(design: &Design) -> Result<Design> {
     let cells = design.cells();
@@ -278,8 +294,8 @@ fn ranks(design: &Design) -> Result<Design> {
 impl Part {
     /// Keys of 32 bytes that a call takes: codec, channel, second step, draw.
     pub(crate) fn keys(&self) -> usize {
-        let signs = usize::from(self.dither.is_some());
-        signs + self.law.keys() + usize::from(self.second.is_some()) + usize::from(self.draw.is_some())
+        let codec = usize::from(self.dither.is_some());
+        codec + self.law.keys() + usize::from(self.second.is_some()) + usize::from(self.draw.is_some())
     }
 
     /// True where one use of the channel, of codes or through a grid or a fixed-point code, is all there is: it can be
@@ -304,6 +320,8 @@ impl Part {
             // Two categories differ in two entries.
             (Some(Codec::OneHot { .. }), _) => 2,
             (Some(Codec::Signs { .. }), _) => 1,
+            (Some(Codec::Placed(_)), None) => self.record.columns,
+            (Some(Codec::Placed(_)), Some(PublicDraw::Coordinates { k, .. })) => k,
             _ if matches!(self.law, Law::Bits(_) | Law::Cap(_) | Law::Cube(_) | Law::Select(_)) => 1,
             (_, Some(PublicDraw::Coordinates { k, .. })) => k,
             _ => self.record.columns,
@@ -321,89 +339,89 @@ impl Part {
 
     /// The fields of the report; none where record, draw, codec and channel do not fit each other.
     fn fitting(&self) -> Option<Vec<(usize, u32)>> {
-        let (values, width, bits) = self.law.form();
-        let (takes, real) = (self.law.inputs(), self.record.is_real());
-        let coded = !matches!(self.codec, None | Some(Codec::OneHot { .. }));
-        if real != (coded || matches!(self.law, Law::Select(_))) {
-            return None;
-        }
         let (mut fields, mut columns) = (Vec::new(), self.record.columns);
-        if let Some(PublicDraw::Coordinates { of, k }) = self.draw {
-            if of != columns || !real {
-                return None;
-            }
-            fields.push((k, bits_of(of as u64).max(1)));
-            columns = k;
-        }
-        match &self.codec {
-            None => {}
-            Some(Codec::Signs { grid, columns: together }) => {
-                if grid.points() != 2 || *together != columns || takes != Some(1 << together) {
-                    return None;
-                }
-                columns = 1;
-            }
-            Some(Codec::OneHot { categories, top }) => {
-                let below = self.record.below() == Some(*categories as u64);
-                let fits = below && columns == 1 && takes == Some(u64::from(*top) + 1);
-                if !fits || !matches!(self.law, Law::Shift(_) | Law::Matrix(_) | Law::Window(_)) {
-                    return None;
-                }
-                columns = *categories;
-            }
-            Some(Codec::Fixed(codec)) => {
-                if !matches!(self.law, Law::Bits(_)) || codec.bits() != bits {
-                    return None;
-                }
-            }
-            Some(Codec::Grid(grid)) => {
-                let one_of_each = matches!(self.law, Law::Unary(_) | Law::Subset(_) | Law::Design(_));
-                if takes != Some(grid.points().into()) || one_of_each {
-                    return None;
-                }
-            }
-        }
-        if matches!(self.law, Law::Mixture(..)) && self.coding().is_none_grid() {
-            return None;
-        }
-        if matches!(self.law, Law::Bits(_) | Law::Cube(_) | Law::Cap(_) | Law::Select(_)) {
-            // A record is the channel's; codes of several columns are words of its bits, and a draw is none of these.
-            let plain = self.second.is_none() && self.draw.is_none();
-            let words = real || self.record.below()? <= self.most_words();
-            return (values == columns && plain && words).then(|| vec![(width, bits)]);
-        }
         match self.draw {
-            Some(PublicDraw::Affine { prime, values }) => {
-                let window = matches!(self.law, Law::Window(_)) && takes == Some(values);
-                let alone = self.record.columns == 1 && self.codec.is_none() && self.record.below()? <= prime;
-                return (window && alone && self.second_fits()).then(|| vec![(3, bits_of(prime))]);
+            None => {}
+            Some(PublicDraw::Coordinates { of, k }) => {
+                if of != columns || !self.record.is_real() {
+                    return None;
+                }
+                fields.push((k, bits_of(of as u64).max(1)));
+                columns = k;
             }
-            Some(PublicDraw::Step { count, cells }) => {
-                let Law::Design(law) = &self.law else { return None };
-                let steps = matches!(law.family(), DesignFamily::Progressions)
-                    && (u64::from(law.cells()), u64::from(law.cells() - 1) / 2) == (cells, count);
-                let alone = self.record.columns == 1 && self.codec.is_none() && self.second.is_none();
-                let fits = steps && alone && takes == self.record.below();
-                return fits.then(|| vec![(1, bits_of(count).max(1)), (1, bits_of(cells))]);
-            }
-            _ => {}
+            Some(draw) => return self.fitting_function(draw),
         }
-        let one = matches!(self.law, Law::Unary(_) | Law::Subset(_) | Law::Design(_));
-        if (self.codec.is_none() && takes != self.record.below())
-            || (one && columns != 1)
-            || !self.second_fits()
-        {
+        if !self.second_fits() {
             return None;
         }
-        fields.push((width.checked_mul(columns)?, bits));
+        let codes = self.coded(columns)?;
+        let (values, width, bits) = self.law.form();
+        let placed = matches!(self.codec, Some(Codec::Placed(_)));
+        let uses = match self.law {
+            Law::Bits(_) if placed => (values == 1).then_some(codes)?,
+            Law::Bits(_) | Law::Cube(_) | Law::Cap(_) | Law::Select(_) => (values == codes).then_some(1)?,
+            _ => codes,
+        };
+        fields.push((width.checked_mul(uses)?, bits));
         Some(fields)
     }
 
-    /// Codes that a word of the channel may be.
-    fn most_words(&self) -> u64 {
-        match &self.law {
-            Law::Bits(law) => 1 << law.bits(),
-            law => law.inputs().unwrap_or(0),
+    /// Codes that the codec makes of so many columns; none where these are not the inputs of the channel.
+    fn coded(&self, columns: usize) -> Option<usize> {
+        let takes = self.law.inputs();
+        let (below, real) = (self.record.below(), self.record.is_real());
+        let one_of_each =
+            matches!(self.law, Law::Unary(_) | Law::Subset(_) | Law::Design(_) | Law::Select(_));
+        match &self.codec {
+            None if real => {
+                let unsigned = matches!(&self.law, Law::Select(law) if !law.is_signed());
+                unsigned.then_some(columns)
+            }
+            None => {
+                let plain = !matches!(self.law, Law::Bits(_) | Law::Cube(_) | Law::Cap(_) | Law::Mixture(..));
+                (plain && takes.is_some() && takes == below).then_some(columns)
+            }
+            Some(Codec::OneHot { categories, top }) => {
+                let fits =
+                    columns == 1 && below == Some(*categories as u64) && takes == Some(u64::from(*top) + 1);
+                (fits && matches!(self.law, Law::Shift(_) | Law::Matrix(_) | Law::Window(_)))
+                    .then_some(*categories)
+            }
+            Some(_) if !real => None,
+            Some(Codec::Fixed(codec)) => {
+                matches!(&self.law, Law::Bits(law) if law.bits() == codec.bits()).then_some(columns)
+            }
+            Some(Codec::Signs { grid, columns: together }) => {
+                let fits = grid.points() == 2 && *together == columns && takes == Some(1 << columns);
+                (fits && !matches!(self.law, Law::Cube(_) | Law::Cap(_) | Law::Mixture(..))).then_some(1)
+            }
+            Some(Codec::Grid(grid)) => {
+                (takes == Some(grid.points().into()) && !one_of_each).then_some(columns)
+            }
+            Some(Codec::Placed(grid)) => {
+                let fits = matches!(&self.law, Law::Bits(law) if u64::from(grid.points()) == 1 << law.bits());
+                (fits && grid.points() <= MOST_PLACED).then_some(columns)
+            }
+        }
+    }
+
+    /// The fields of a report that begins with a hash function or a step.
+    fn fitting_function(&self, draw: PublicDraw) -> Option<Vec<(usize, u32)>> {
+        let below = self.record.below()?;
+        if self.record.columns != 1 || self.codec.is_some() || !self.second_fits() {
+            return None;
+        }
+        match (draw, &self.law) {
+            (PublicDraw::Affine { prime, values }, Law::Window(law)) => {
+                (u64::from(law.cells()) == values && below <= prime).then(|| vec![(3, bits_of(prime))])
+            }
+            (PublicDraw::Step { count, cells }, Law::Design(law)) => {
+                let steps = matches!(law.family(), DesignFamily::Progressions) && self.second.is_none();
+                let sizes = (u64::from(law.cells()), u64::from(law.cells() - 1) / 2) == (cells, count);
+                let fits = steps && sizes && u64::from(law.inputs()) == below;
+                fits.then(|| vec![(1, bits_of(count).max(1)), (1, bits_of(cells))])
+            }
+            _ => None,
         }
     }
 
@@ -412,9 +430,11 @@ impl Part {
         match (&self.law, &self.second) {
             (_, None) => true,
             (Law::Unary(first), Some(Law::Bits(second))) => {
-                (second.features(), second.bits()) == (first.categories(), 1) && self.draw.is_none()
+                (second.features(), second.bits()) == (first.categories(), 1) && self.uses() == 1
             }
-            (Law::Window(first), Some(Law::Window(second))) => first.cells() == second.cells(),
+            (Law::Window(first), Some(Law::Window(second))) => {
+                first.cells() == second.cells() && second.order().is_none()
+            }
             _ => false,
         }
     }
@@ -501,15 +521,22 @@ impl Part {
     /// Writes the reports of values by codec, channel and second step.
     fn released(&self, input: Input<'_>, records: usize, keys: &[Key], output: Output<'_>) -> Result<()> {
         match (&self.codec, &self.dither) {
+            (Some(Codec::Placed(grid)), Some(dither)) => {
+                let (first, keys) = keys.split_at_checked(1).ok_or(Kind::Shape)?;
+                with_room(input.len(), |codes: &mut [u32]| {
+                    dither.randomize(Coding::Grid(grid), input, Output::U32(codes), first)?;
+                    self.channelled(Input::U32(codes), keys, output)
+                })?
+            }
             (Some(Codec::Signs { grid, columns }), Some(dither)) => {
-                let (key, keys) = keys.split_first().ok_or(Kind::Shape)?;
+                let (first, keys) = keys.split_at_checked(1).ok_or(Kind::Shape)?;
                 with_room(records * columns, |signs: &mut [u8]| {
-                    Law::randomize_window(dither, grid, input, Output::U8(signs), key)?;
+                    dither.randomize(Coding::Grid(grid), input, Output::U8(signs), first)?;
                     with_room(records, |symbols: &mut [u32]| {
                         for (symbol, signs) in symbols.iter_mut().zip(signs.chunks_exact(*columns)) {
                             *symbol = signs.iter().fold(0, |symbol, &sign| symbol << 1 | u32::from(sign));
                         }
-                        self.channelled(Input::U32(symbols), records, keys, output)
+                        self.channelled(Input::U32(symbols), keys, output)
                     })?
                 })?
             }
@@ -521,20 +548,20 @@ impl Part {
                             *entry = top & 0u16.wrapping_sub(u16::from(category == own));
                         }
                     }
-                    self.channelled(Input::U16(entries), records, keys, output)
+                    self.channelled(Input::U16(entries), keys, output)
                 })?
             }
-            _ => self.channelled(input, records, keys, output),
+            _ => self.channelled(input, keys, output),
         }
     }
 
     /// Writes the reports of codes, or of numbers through a grid or a fixed-point code.
-    fn channelled(&self, input: Input<'_>, records: usize, keys: &[Key], output: Output<'_>) -> Result<()> {
+    fn channelled(&self, input: Input<'_>, keys: &[Key], output: Output<'_>) -> Result<()> {
         let coding = self.coding();
         match (&self.law, &self.second, keys.last()) {
             (law, None, _) => law.randomize(coding, input, output, keys),
             (Law::Unary(first), Some(second), Some(key)) => {
-                with_room(records * first.categories(), |bits: &mut [u8]| {
+                with_room(input.len() * first.categories(), |bits: &mut [u8]| {
                     self.law.randomize(coding, input, Output::Bits(bits), keys)?;
                     let mut key = [derived(key)?];
                     let done = second.randomize(Coding::Codes, Input::U8(bits), output, &key);

@@ -3,7 +3,7 @@
 use bitldp_core::Input;
 use zeroize::{DefaultIsZeroes, Zeroize};
 
-use crate::fields::{Fields, double, list, text, wrong};
+use crate::fields::{Fields, double, integer, list, text, wrong};
 use crate::json::Json;
 use crate::refused::{Kind, Refused, Result};
 
@@ -93,6 +93,8 @@ pub(crate) struct Record {
 pub(crate) enum ValueRange {
     /// Categories below a number, and their texts.
     Below(u64, Option<Vec<String>>),
+    /// Categories below a number of each column.
+    Each(Vec<u64>),
     /// Numbers from one to another; those outside are refused.
     Within(f64, f64),
     /// Every number but NaN.
@@ -115,21 +117,36 @@ impl Record {
         let range = if matches!(kind, ValueType::F32 | ValueType::F64) {
             numbers(&fields)?
         } else {
-            let below = fields.integer("below", 2, 1 << (8 * kind.bytes()))? as u64;
-            ValueRange::Below(below, labels(&fields, below)?)
+            categories(&fields, 1 << (8 * kind.bytes()), columns)?
         };
+        if let Some(names) = fields.maybe("names") {
+            let listed = list(names, columns)?;
+            listed.iter().try_for_each(|name| text(name).map(drop))?;
+            if listed.len() != columns {
+                return Err(wrong(names));
+            }
+        }
         fields.finish()?;
         Ok(Record { kind, columns, range })
     }
 
     /// True where the values are numbers.
     pub(crate) fn is_real(&self) -> bool {
-        !matches!(self.range, ValueRange::Below(..))
+        !matches!(self.range, ValueRange::Below(..) | ValueRange::Each(_))
     }
 
-    /// Categories, where the values are some.
+    /// Categories, where the values are some and all columns have as many.
     pub(crate) fn below(&self) -> Option<u64> {
         if let ValueRange::Below(below, _) = self.range { Some(below) } else { None }
+    }
+
+    /// Categories of a column, where the values are some.
+    pub(crate) fn below_of(&self, column: usize) -> Option<u64> {
+        match &self.range {
+            ValueRange::Below(below, _) => Some(*below),
+            ValueRange::Each(below) => below.get(column).copied(),
+            _ => None,
+        }
     }
 
     /// Bytes of a record.
@@ -208,10 +225,23 @@ impl Record {
             }
             values.iter().position(|&value| !allowed(value))
         }
+        /// The same, where each column has a bound of its own.
+        fn first_by<T: Copy + Into<u64>>(values: &[T], below: &[u64]) -> Option<usize> {
+            let allowed =
+                || values.iter().zip(below.iter().cycle()).map(|(&value, below)| value.into() < *below);
+            if allowed().fold(true, |all, allowed| all & allowed) {
+                None
+            } else {
+                allowed().position(|allowed| !allowed)
+            }
+        }
         let refused = match (&self.range, input) {
             (ValueRange::Below(below, _), Input::U8(x)) => first(x, |x| u64::from(x) < *below),
             (ValueRange::Below(below, _), Input::U16(x)) => first(x, |x| u64::from(x) < *below),
             (ValueRange::Below(below, _), Input::U32(x)) => first(x, |x| u64::from(x) < *below),
+            (ValueRange::Each(below), Input::U8(x)) => first_by(x, below),
+            (ValueRange::Each(below), Input::U16(x)) => first_by(x, below),
+            (ValueRange::Each(below), Input::U32(x)) => first_by(x, below),
             (ValueRange::Within(low, high), Input::F32(x)) => {
                 let (low, high) = (*low as f32, *high as f32);
                 first(x, |x| x >= low && x <= high)
@@ -240,6 +270,17 @@ fn numbers(fields: &Fields<'_>) -> Result<ValueRange> {
         ("refuse", Some((low, high))) => Ok(ValueRange::Within(low, high)),
         _ => Err(fields.wrong()),
     }
+}
+
+fn categories(fields: &Fields<'_>, most: i64, columns: usize) -> Result<ValueRange> {
+    let json = fields.get("below")?;
+    if let Ok(below) = list(json, columns) {
+        let below = below.iter().map(|below| integer(below, 2, most).map(|below| below as u64));
+        let below = below.collect::<Result<Vec<_>>>()?;
+        return if below.len() == columns { Ok(ValueRange::Each(below)) } else { Err(wrong(json)) };
+    }
+    let below = integer(json, 2, most)? as u64;
+    Ok(ValueRange::Below(below, labels(fields, below)?))
 }
 
 fn labels(fields: &Fields<'_>, below: u64) -> Result<Option<Vec<String>>> {
