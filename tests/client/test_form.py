@@ -91,7 +91,9 @@ def test_the_command_line_answers_from_the_collectors_file(reports: list[bytes],
     with pq.ParquetWriter(tmp_path / "reports.parquet", PLAN.from_clients(reports[:1]).schema) as file:
         for start in range(0, 400, 100):
             file.write_table(PLAN.from_clients(reports[start : start + 100]))
-    result = invoke("estimate", tmp_path / "reports.parquet", "--plan", tmp_path / "plan.toml", "--format", "json")
+    result = invoke(
+        "estimate", tmp_path / "reports.parquet", "--plan", tmp_path / "plan.toml", "--format", "json"
+    )
     assert result.exit_code == 0, result.stderr
     rows = json.loads(result.stdout)
     (height,) = [row for row in rows if row["column"] == "height"]
