@@ -169,6 +169,11 @@ def test_a_client_refuses_what_the_mechanism_refuses() -> None:
         with pytest.raises(ValueError, match="x: ") as caught:
             number.randomize(x)
         assert "1.5" not in str(caught.value)
+    drawn = bitldp.Duchi(epsilon=1.0, features=5, spend="sample", k=1)
+    sampled = open_document(drawn.client_document())
+    for index in range(5):  # whichever is drawn
+        with pytest.raises(ValueError, match="is NaN"):
+            sampled.randomize([0.0, 0.0, 0.0, 0.0, np.nan], rng=index)
     category = open_document(bitldp.OUE(4, epsilon=1.0).client_document())
     for wrong in (4, -1):
         with pytest.raises(ValueError, match="not below 4"):

@@ -42,7 +42,8 @@ def fields_of(program: ClientProgram, fields: Fields) -> tuple[Part, ...]:
         return _of_function(program, record, draw, fields)
     if program.second is not None:
         _second(program, fields)
-    head, columns = (), record.columns
+    head: tuple[Part, ...] = ()
+    columns = record.columns
     if draw is not None:
         if draw.of != columns or record.below is not None:
             raise fields.refuse("public", "does not draw from the columns of the record")

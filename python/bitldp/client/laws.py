@@ -207,7 +207,7 @@ def _read_shift(fields: Fields, mute: bool) -> Make:
 def _read_bits(fields: Fields, mute: bool) -> Make:
     features = fields.count("features", 1, _MOST_FEATURES)
     thresholds: list[list[tuple[int, int]]] = []
-    for index, law in enumerate(fields.list("laws", 256, 1)):
+    for index, law in enumerate(fields.entries("laws", 256, 1)):
         name = f"laws[{index}]"
         if not isinstance(law, list) or not 1 <= len(law) <= 32:
             raise fields.refuse(name, "must be a list of 1 to 32 bits")
@@ -258,7 +258,7 @@ def _read_cube(fields: Fields, mute: bool) -> Make:
 def _read_cap(fields: Fields, mute: bool) -> Make:
     lists = {}
     for name in ("windows", "subsets"):
-        lists[name] = [tuple(each) for each in fields.list(name, 1 << 12) if isinstance(each, list)]
+        lists[name] = [tuple(each) for each in fields.entries(name, 1 << 12) if isinstance(each, list)]
         if not all(
             len(each) == 2 and all(type(n) is int and 0 <= n < 1 << 32 for n in each) for each in lists[name]
         ):
@@ -268,20 +268,19 @@ def _read_cap(fields: Fields, mute: bool) -> Make:
 
 
 def _read_mixture(fields: Fields, mute: bool) -> Make:
-    parts = []
-    for name, kind in (("window", Window), ("matrix", Matrix)):
-        part = read(fields.object(name))
-        if type(part) is not kind:
-            raise fields.refuse(name, f"must be a {name}")
-        parts.append(part)
-    return lambda: Mixture(*parts)
+    window, matrix = (read(fields.object(name)) for name in ("window", "matrix"))
+    if not isinstance(window, Window):
+        raise fields.refuse("window", "must be a window")
+    if not isinstance(matrix, Matrix):
+        raise fields.refuse("matrix", "must be a matrix")
+    return lambda: Mixture(window, matrix)
 
 
 def _read_select(fields: Fields, mute: bool) -> Make:
-    counts = fields.list("counts", 1 << 16, 1)
+    counts = fields.entries("counts", 1 << 16, 1)
     if not all(type(each) is int and 0 < each < 1 << 32 for each in counts):
         raise fields.refuse("counts", "must be whole numbers from 1 to 2**32 - 1")
-    weights = [fields.chance_of(each, "weights") for each in fields.list("weights", 1 << 16, 1)]
+    weights = [fields.chance_of(each, "weights") for each in fields.entries("weights", 1 << 16, 1)]
     nothing = fields.chance("nothing") if "nothing" in fields else None
     if max([*weights, nothing or 0]) >= ONE:
         raise fields.refuse("weights", "must be below 2**64")

@@ -192,7 +192,7 @@ class Fields:
         """Take an object."""
         return Fields(self.any(name), self.at(name))
 
-    def list(self, name: str, most: int, least: int = 0) -> list[Any]:
+    def entries(self, name: str, most: int, least: int = 0) -> list[Any]:
         """Take a list of so many entries."""
         value = self.any(name)
         if not isinstance(value, list) or not least <= len(value) <= most:
@@ -201,7 +201,7 @@ class Fields:
 
     def objects(self, name: str, most: int, least: int = 0) -> list[Fields]:
         """Take a list of objects."""
-        values = self.list(name, most, least)
+        values = self.entries(name, most, least)
         return [Fields(value, f"{self.at(name)}[{index}]") for index, value in enumerate(values)]
 
     def count(self, name: str, least: int = 0, most: int = MOST_COUNT) -> int:
@@ -213,7 +213,7 @@ class Fields:
 
     def counts(self, name: str, least: int, most: int, length: int) -> tuple[int, ...]:
         """Take a list of so many numbers."""
-        values = self.list(name, length, length)
+        values = self.entries(name, length, length)
         if not all(type(value) is int and least <= value <= most for value in values):
             raise self.refuse(name, f"must be {length} whole numbers from {least:,} to {most:,}")
         return tuple(values)

@@ -136,7 +136,7 @@ def _program(fields: Fields) -> ClientProgram:
     streams = fields.count("keys", 1, 1 << 16)
     report = fields.object("report")
     report.choice("form", ("packed",))
-    stated = tuple(tuple(each) for each in report.list("fields", 4096, 1) if isinstance(each, list))
+    stated = tuple(tuple(each) for each in report.entries("fields", 4096, 1) if isinstance(each, list))
     report.done()
     program = _of_parts(fields) if "parts" in fields else _alone(fields)
     fields.done()
@@ -178,7 +178,7 @@ def _public(fields: Fields, record: ClientRecord | None) -> PublicDraw | PublicR
 
 def _channel(fields: Fields) -> tuple[Any, Grid | None]:
     given = fields.object("channel")
-    ends = None
+    ends: Any = None
     if "ends" in given:
         ends = _codec(given.object("ends"))
         if not isinstance(ends, Grid):
@@ -203,7 +203,7 @@ def _record(fields: Fields) -> ClientRecord:
     outside: Any = fields.choice("outside", ("clip", "refuse"))
     interval = None
     if "interval" in fields:
-        low, high = (fields.double_of(end, "interval") for end in fields.list("interval", 2, 2))
+        low, high = (fields.double_of(end, "interval") for end in fields.entries("interval", 2, 2))
         if not low < high:
             raise fields.refuse("interval", "must ascend")
         interval = low, high
@@ -226,7 +226,7 @@ def _below(fields: Fields, most: int, columns: int) -> int | tuple[int, ...]:
 
 def _texts(fields: Fields, name: str, count: int) -> tuple[str, ...]:
     """Take so many different texts."""
-    given = fields.list(name, _MOST_LABELS, 1)
+    given = fields.entries(name, _MOST_LABELS, 1)
     if not all(isinstance(each, str) and len(each) <= 4096 for each in given):
         raise fields.refuse(name, "must be texts of at most 4096 characters")
     if len(given) != count or len(set(given)) != count:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -95,7 +95,7 @@ class ClientRecord:
 
     @classmethod
     def of_codes(
-        cls, below: int | tuple[int, ...], columns: int = 1, labels: Sequence[Any] | None = None
+        cls, below: int | tuple[int, ...], columns: int = 1, labels: Iterable[Any] | None = None
     ) -> ClientRecord:
         """Return the record of categories from 0, of the smallest type."""
         most = max(below) if isinstance(below, tuple) else below
@@ -349,7 +349,7 @@ class ClientProgram:
         head = b""
         if self.chunked:
             head, *keys = (keystream(key, 0, _KEY) for key in keys)
-        if self.draw is not None:
+        if isinstance(self.draw, PublicDraw):
             return self._drawn(x, head, keys, self.draw)
         result, first, record = [], 0, 0
         for part in self.parts:
@@ -416,8 +416,9 @@ class ClientProgram:
 
     def _channelled(self, channel: Any, values: NDArray[Any], codec: Any, keys: list[bytes]) -> NDArray[Any]:
         if isinstance(channel, Mixture):
-            both = (keys[0], keys[1])
-            return channel.randomize(values, (codec, self.ends), None, both, "codes", None, None, 0)
+            both = keys[0], keys[1]
+            grids: Any = codec, self.ends
+            return channel.randomize(values, grids, None, both, "codes", None, None, 0)
         if isinstance(channel, Bits):
             return channel.randomize(values, codec, keys[0], "codes", None, None, 0)
         if isinstance(channel, (Unary, Subset)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -29,8 +30,16 @@ class ClientForm:
 
     codecs: tuple[ColumnCodec, ...]
     keep: tuple[str, ...]
-    guarantee: Guarantee
-    digest: str
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The privacy of a record: what its columns cost together."""
+        raise NotImplementedError
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the plan, in hexadecimal."""
+        raise NotImplementedError
 
     def client_document(
         self,
