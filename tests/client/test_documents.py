@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import ast
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
 import bitldp
 import numpy as np
 import pytest
-from bitldp.client import NoDocumentError, client_reports, open_document
+from bitldp.client import ModelUpdate, NoDocumentError, client_reports, open_document
+from bitldp.client.mechanisms import NO_DOCUMENT, document_of
+from bitldp.mechanism.base import Mechanism
+from bitldp.tables import Column, TablePlan
 from support.cases import CASES, FAMILIES, MIXED, ORDERED, Case
 from support.clients import DOCUMENTED, SCHEMA, WITHOUT, packed_reports, values_of
 
@@ -67,6 +71,57 @@ def test_a_client_makes_the_mechanisms_reports(case: Case, dtype: Any) -> None:
         expected = packed_reports(mechanism, [each[index : index + 1] for each in inputs], index)
         assert document.randomize(*own, rng=index) == expected
     assert document.randomize(*values, rng=77) == packed_reports(mechanism, inputs, 77)
+
+
+EXPORTED = [
+    kind
+    for name in bitldp.__all__
+    if isinstance(kind := getattr(bitldp, name), type) and issubclass(kind, Mechanism)
+]
+
+
+SOLVED = ("MVU", "OptimalUtility", "MinimaxVariance", "InterpolatedMVU", "VectorMVU", "MetricMVU")
+UNDOCUMENTED = {
+    *("CLDP", "BallGaussian", "BallWindow", "InterpolatedMVU", "LaplaceBall", "RandomCodebook", "SignSGD"),
+    *("Skellam", "VectorMVU", "HDG", "HeavyHitters", "Hierarchy", "ItemSet", "KeyValue", "MixedCap"),
+    *("RecordCap", "TwoStage"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", EXPORTED, ids=lambda each: each.__name__)
+def test_every_exported_mechanism_has_a_document_or_a_reason(kind: Any, schema: Any) -> None:
+    if kind.__name__ in SOLVED:
+        pytest.importorskip("scipy", reason="the extra design is not installed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bitldp.PrivacyClaimWarning)
+        mechanism = kind._for_record(**kind._usual(2.0))
+    if kind.__name__ in UNDOCUMENTED:
+        with pytest.raises(NoDocumentError, match=f"^{kind.__name__}: has no client document, ") as caught:
+            mechanism.client_document()
+        assert NO_DOCUMENT not in str(caught.value)  # each has a reason of its own
+        return
+    text = mechanism.client_document()
+    schema.validate(json.loads(text))
+    assert open_document(text).epsilon == mechanism.guarantee.record
+
+
+def test_documents_of_updates_forms_and_questions_are_of_the_schema(schema: Any) -> None:
+    key = bytes(range(1, 33))
+    schema.validate(json.loads(bitldp.Memoized(bitldp.GRR(5, epsilon=1.0), key).client_document()))
+    plan = TablePlan(
+        [
+            Column(bitldp.Duchi(epsilon=2.0, features=3, spend="sample", k=1), ["p", "q", "r"]),
+            Column(bitldp.OUE(3, epsilon=1.0), "food", categories=["a", "b"], nulls="category"),
+        ]
+    )
+    schema.validate(json.loads(plan.client_document()))
+    update = ModelUpdate(1.0, "l2", -1.0, 1.0, 4, b"header")
+    text = document_of(bitldp.Duchi(epsilon=1.0), update=update)
+    schema.validate(json.loads(text))
+    assert open_document(text).update == update
+    for broken in ({}, {**json.loads(text), "more": 1}, {**json.loads(text), "bitldp": 2}):
+        assert not schema.is_valid(broken)
 
 
 def test_the_reports_of_clients_are_read_by_the_mechanism() -> None:
