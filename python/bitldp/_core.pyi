@@ -25,11 +25,15 @@ __all__ = [
     "Window",
     "__version__",
     "available_isas",
+    "coordinates",
     "count_hashes",
     "count_ones",
     "count_progressions",
     "count_words",
     "csv_rows",
+    "distinct",
+    "function_values",
+    "functions",
     "hash_cells",
     "hash_supports",
     "histogram",
@@ -39,10 +43,12 @@ __all__ = [
     "pack",
     "sampled_histogram",
     "sampled_sums",
+    "scaled",
     "sliding_masses",
     "sums",
     "text_digests",
     "unpack",
+    "words",
 ]
 
 __version__: str
@@ -51,6 +57,18 @@ CHUNK: int
 def isa() -> Literal["avx512", "avx2", "neon", "scalar"]: ...
 def available_isas() -> list[str]: ...
 def log_ratio(numerator: int, denominator: int) -> float: ...
+def words(
+    key: bytes | KeyedRandomness | None, records: int, each: int, first_chunk: int, chunk: int | None = None
+) -> NDArray[np.uint64]: ...
+def coordinates(
+    key: bytes | KeyedRandomness | None, records: int, features: int, k: int, first_chunk: int
+) -> NDArray[np.unsignedinteger]: ...
+def distinct(draws: NDArray[np.uint64], features: int) -> NDArray[np.unsignedinteger]: ...
+def scaled(draws: NDArray[np.uint64], counts: int | NDArray[np.int64]) -> NDArray[np.int64]: ...
+def functions(draws: NDArray[np.uint64], prime: int) -> NDArray[np.uint32]: ...
+def function_values(
+    functions: NDArray[np.uint32], inputs: NDArray[np.uint32], prime: int, values: int
+) -> NDArray[np.uint32]: ...
 def keystream(key: bytes, nonce: int, length: int) -> bytes: ...
 def pack(
     reports: ArrayLike,

@@ -61,11 +61,10 @@ class Steps:
 
     def __init__(self, design: Design, seed: int) -> None:
         cells = design.cells
-        high = design.high / 2.0**64
         order = np.arange(cells, dtype=np.uint32)
-        self._ranks = Design.translates(cells, design.width, high, order, design.mute)
-        if (self._ranks.high, self._ranks.epsilon) != (design.high, design.epsilon):
-            raise ArithmeticError("the law of the ranks is not that of the progressions")
+        self._ranks = Design.from_integers(
+            "translates", cells, cells, design.width, design.high, order, design.mute
+        )
         self._cells, self._count = cells, (cells - 1) // 2
         self._key = public_key(seed, "step")
 

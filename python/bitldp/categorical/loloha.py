@@ -19,7 +19,7 @@ from bitldp.client.program import ClientProgram, Type
 from bitldp.mechanism.parameters import optional, whole
 from bitldp.privacy import ONE, Guarantee, calibrated, composed
 from bitldp.release.base import Call, called
-from bitldp.release.draws import coefficients
+from bitldp.release.draws import functions
 from bitldp.release.keyed import Ids, fitting, keyed_randomness
 from bitldp.release.window import WindowRelease, high_share, window
 
@@ -240,10 +240,10 @@ class LOLOHA(OLH):
         codes = self._checked(np.atleast_1d(self._admit(x)), call)
         fitting(randomness, codes)
         # Of the id alone, so that it stays; as with all keyed draws, the answer is of the hashed value, too.
-        functions = coefficients(randomness.stage(2), len(codes), self.prime, 0)
-        hashed = self._hashed(codes, *functions)
+        own = functions(randomness.stage(2), len(codes), self.prime, 0)
+        hashed = self._hashed(codes, own)
         answer = super()._answered(hashed, call._replace(keys=[randomness.stage(0)]))
-        return np.stack([*functions, answer], axis=1).astype(np.uint32)
+        return np.column_stack([own, answer]).astype(np.uint32)
 
     def report(
         self,

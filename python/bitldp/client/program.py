@@ -24,13 +24,14 @@ from bitldp._core import (
     Subset,
     Unary,
     Window,
+    function_values,
     keystream,
     pack,
 )
 from bitldp.base.arrays import position
 from bitldp.privacy import added, composed
 from bitldp.release.base import Call
-from bitldp.release.draws import coefficients, coordinates, whole_numbers
+from bitldp.release.draws import coordinates, functions, whole_numbers
 from bitldp.release.rotated import RotatedRelease
 
 __all__ = [
@@ -455,10 +456,9 @@ class ClientProgram:
         self, values: NDArray[Any], keys: list[bytes], last: bytes, draw: PublicDraw
     ) -> list[NDArray[Any]]:
         """Return triples (a, b, report of the hashed value)."""
-        prime, cells = draw.of, draw.count
-        a, b = coefficients(last, len(values), prime, 0)
-        hashed = (a * values[:, 0].astype(np.int64) + b) % prime * cells // prime
-        return [np.stack([a, b, self._released(hashed, keys)], axis=1).astype(np.uint32)]
+        own = functions(last, len(values), draw.of, 0)
+        hashed = function_values(own, values[:, 0].astype(np.uint32), draw.of, draw.count)
+        return [np.column_stack([own, self._released(hashed, keys)]).astype(np.uint32)]
 
     def _stepped(
         self, values: NDArray[Any], keys: list[bytes], last: bytes, draw: PublicDraw

@@ -41,6 +41,7 @@ mod alias;
 mod binomial;
 mod channel;
 mod codec;
+mod draws;
 mod error;
 mod io;
 mod isa;
@@ -60,6 +61,7 @@ pub use codec::{
     Categories, Code, Coordinate, FixedPoint, Grid, GridRounding, Hashing, Infinities, Part, Real, Rotated,
     Rotation, RotationKind, SignBit, pack, pack_to, packed_len, unpack, unpack_to,
 };
+pub use draws::{Draws, distinct, scaled};
 pub use error::{Error, Result};
 pub use io::{Input, Output};
 pub use isa::{ISA_VARIABLE, Isa};
