@@ -247,6 +247,7 @@ impl Client {
     #[must_use]
     pub fn sentence(&self) -> String {
         let bytes = self.report_bytes(1);
+        let unit = if bytes == 1 { "byte" } else { "bytes" };
         let epsilon = (self.epsilon * 1e6).ceil() / 1e6;
         let factor = self.epsilon.exp();
         let times = if factor < 1e6 {
@@ -261,7 +262,7 @@ impl Client {
         };
         let given = if self.given.is_empty() { String::new() } else { format!(", given {}", self.given) };
         format!(
-            "A report of {bytes} bytes is at most {times} times as likely with your values as with any others{but}{given}: \
+            "A report of {bytes} {unit} is at most {times} times as likely with your values as with any others{but}{given}: \
              epsilon is {epsilon} for one report between any two records, and reports add up."
         )
     }
