@@ -3,7 +3,8 @@
     python benches/client.py
     python benches/client.py --record               # keep the figures
 
-The library must be built before, as `make client-c` does. Times are the fastest of many short rounds, one thread.
+The library must be built before, as `make client-c` does. Times are the fastest of many short rounds, on one
+thread.
 """
 
 from __future__ import annotations

@@ -40,14 +40,14 @@ pub(crate) struct Part {
     pub(crate) record: Record,
     pub(crate) draw: Option<PublicDraw>,
     pub(crate) rotation: Option<PublicRotation>,
-    /// Of a cap of columns of several kinds: the column of the record that each window and subset is about.
+    /// The column of the record that each window and subset of a cap of several kinds is about.
     pub(crate) order: Option<Vec<usize>>,
     pub(crate) codec: Option<Codec>,
     pub(crate) law: Law,
     pub(crate) second: Option<Law>,
-    /// Of signs and of points that are placed: the channel that never leaves its cell, for the dither alone.
+    /// The channel that never leaves its cell: what signs and points that are placed draw is the dither alone.
     dither: Option<Law>,
-    /// Of a step: the channel of the ranks of cells, which have the law of a progression's window.
+    /// The channel of the ranks of cells that a step takes, which have the law of a progression's window.
     ranks: Option<Design>,
     /// Columns and bits of the arrays of its report.
     pub(crate) fields: Vec<(usize, u32)>,
