@@ -17,7 +17,7 @@ KEEP := $(PYTHON) benches/keep.py
 FUZZ_MINUTES ?= 5
 SOURCES := Cargo.toml Cargo.lock pyproject.toml python/papers/pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: demo test quick lint lint-rust lint-python rust-test python-test papers-test test-isa evidence bench bench-peers bench-design bench-tables bench-kernels bench-cohorts supply timing soak race asan asan-binding client-c bench-client test-arm wheel-arm bench-arm fuzz figures papers paper-check numbers docs wheel example test-engines test-prio clean
+.PHONY: demo test quick lint lint-rust lint-python rust-test python-test papers-test test-isa evidence bench bench-peers bench-design bench-tables bench-kernels bench-cohorts supply timing soak race asan asan-binding client-c test-client bench-client test-arm wheel-arm bench-arm fuzz figures papers paper-check numbers docs wheel example test-engines test-prio clean
 
 demo: .venv/demo ## perturb real data, train on it, print the table, save the plot
 	$(BIN)/bitldp demo --out demo-output/demo.png
@@ -116,8 +116,10 @@ asan-binding: .venv/dev ## every entry point of the binding under AddressSanitiz
 		LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 		$(BIN)/pytest -q -s tests/fuzz/test_binding.py tests/law/channels/test_extension.py tests/law/channels/test_race.py
 
-client-c: ## the C library of clients: its example under valgrind, its tests and ten thousand changed documents, the same bytes as Python's
+client-c: ## the C library of clients: its tests, ten thousand changed documents, its example under valgrind, Python's bytes
 	tests/client/c
+
+test-client: .venv/dev client-c ## the same where Python is set up: the library's reports of a thousand records are Python's
 
 bench-client: ## one record with a fresh key in C, a document that is opened, the size of the libraries; the figures are kept
 	$(PYTHON) benches/client.py --record

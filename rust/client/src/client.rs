@@ -162,6 +162,10 @@ impl Client {
         if !matches!(fields.text("unit")?, "record" | "feature") {
             return Err(fields.wrong());
         }
+        // Updates of models are for clients that have one; here they are a kind that is not known.
+        if fields.maybe("update").is_some() {
+            return Err(fields.unknown());
+        }
         let (epsilon, delta) = (fields.double("epsilon")?, fields.double("delta")?);
         if !(0.0..1.0).contains(&delta) || epsilon.is_sign_negative() {
             return Err(Kind::Epsilon.into());
