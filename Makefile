@@ -17,7 +17,7 @@ KEEP := $(PYTHON) benches/keep.py
 FUZZ_MINUTES ?= 5
 SOURCES := Cargo.toml Cargo.lock pyproject.toml python/papers/pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: demo test quick lint lint-rust lint-python rust-test python-test papers-test test-isa evidence bench bench-peers bench-design bench-tables bench-kernels bench-cohorts supply timing soak race asan asan-binding wasm test-wasm test-arm wheel-arm bench-arm fuzz figures papers paper-check numbers docs wheel example test-engines test-prio clean
+.PHONY: demo test quick lint lint-rust lint-python rust-test python-test papers-test test-isa evidence bench bench-peers bench-design bench-tables bench-kernels bench-cohorts supply timing soak race asan asan-binding client-c test-client bench-client wasm test-wasm test-arm wheel-arm bench-arm fuzz figures papers paper-check numbers docs wheel example test-engines test-prio clean
 
 demo: .venv/demo ## perturb real data, train on it, print the table, save the plot
 	$(BIN)/bitldp demo --out demo-output/demo.png
@@ -126,6 +126,14 @@ test-wasm: wasm ## the streams of every channel in Node are those of native buil
 	for kind in simd128 scalar; do \
 		node tests/wasm/check.mjs target/wasm-$$kind/wasm32-unknown-unknown/release/bitldp_wasm_tests.wasm $$kind $(TIME) || exit 1; \
 	done
+
+client-c: ## the C library of clients: its tests, ten thousand changed documents, its example under valgrind, Python's bytes
+	tests/client/c
+
+test-client: .venv/dev client-c ## the same where Python is set up: the library's reports of a thousand records are Python's
+
+bench-client: ## one record with a fresh key in C, a document that is opened, the size of the libraries; the figures are kept
+	$(PYTHON) benches/client.py --record
 
 test-arm: ## the tests of the Rust core on AArch64, emulated; on Debian it installs what that takes, as root
 	tests/arm/setup

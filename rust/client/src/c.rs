@@ -378,3 +378,96 @@ pub unsafe extern "C" fn bitldp_randomize_with_key(
 pub extern "C" fn bitldp_reason(kind: i32) -> *const c_char {
     Kind::c_reason(kind).as_ptr()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOCUMENT: &str = include_str!("../../../tests/client/documents/oue.json");
+
+    fn opened() -> *mut Client {
+        let mut client = ptr::null_mut();
+        // SAFETY: the text is as long as is said, and the pointer is this test's own.
+        let status = unsafe { bitldp_open(DOCUMENT.as_ptr().cast(), DOCUMENT.len(), &mut client) };
+        assert!(status.kind == 0 && status.place == u64::MAX && !client.is_null());
+        client
+    }
+
+    #[test]
+    fn null_is_refused_and_leaves_zeros() {
+        let client = opened();
+        let mut out = [255; 3];
+        let null = ptr::null();
+        // SAFETY: null is what is tried, and every other pointer is this test's own.
+        unsafe {
+            let pointer = Kind::Pointer as i32;
+            assert_eq!(bitldp_open(null.cast(), 0, ptr::null_mut()).kind, pointer);
+            assert_eq!(bitldp_randomize(client, null, 1, out.as_mut_ptr(), 3).kind, pointer);
+            assert_eq!(out, [0; 3]);
+            assert_eq!(
+                bitldp_randomize(null.cast(), [1u8].as_ptr().cast(), 1, out.as_mut_ptr(), 3).kind,
+                pointer
+            );
+            assert_eq!(bitldp_randomize(client, [1u8].as_ptr().cast(), 1, ptr::null_mut(), 3).kind, pointer);
+            let (x, room) = ([1u8].as_ptr().cast(), out.as_mut_ptr());
+            assert_eq!(bitldp_randomize_charged(client, None, ptr::null_mut(), x, 1, room, 3).kind, pointer);
+            assert!(bitldp_epsilon(null.cast()).is_nan() && bitldp_delta(null.cast()).is_nan());
+            assert_eq!((bitldp_record_bytes(null.cast()), bitldp_report_bytes(null.cast(), 1)), (0, 0));
+            bitldp_close(ptr::null_mut());
+            bitldp_close(client);
+        }
+    }
+
+    #[test]
+    fn a_sentence_is_cut_at_a_letter_and_ends_with_zero() {
+        let client = opened();
+        let mut out = [1; 20];
+        // SAFETY: the pointers are this test's own, and the room is as long as is said.
+        unsafe {
+            let whole = bitldp_sentence(client, out.as_mut_ptr().cast(), out.len());
+            assert!(whole > 100 && out[19] == 0 && out[..19].starts_with(b"A report of 3 bytes"));
+            assert_eq!(bitldp_sentence(client, ptr::null_mut(), 0), whole);
+            bitldp_close(client);
+        }
+    }
+
+    #[test]
+    fn the_host_charges_or_refuses() {
+        unsafe extern "C" fn charge(
+            context: *mut c_void,
+            _: *const c_char,
+            name_len: usize,
+            most: u64,
+            epsilon: f64,
+            delta: f64,
+        ) -> i32 {
+            assert!((name_len, most, delta) == (0, u64::MAX, 0.0) && epsilon > 1.9);
+            // SAFETY: the test below gives a counter.
+            let left = unsafe { &mut *context.cast::<u32>() };
+            *left = left.wrapping_sub(1);
+            i32::from(*left == 0)
+        }
+        let client = opened();
+        let (mut out, mut left) = ([0; 3], 2u32);
+        let mut kinds = [0; 2];
+        for kind in &mut kinds {
+            let context = (&raw mut left).cast();
+            // SAFETY: the pointers are this test's own, and the lengths theirs.
+            let status = unsafe {
+                bitldp_randomize_charged(
+                    client,
+                    Some(charge),
+                    context,
+                    [1u8].as_ptr().cast(),
+                    1,
+                    out.as_mut_ptr(),
+                    3,
+                )
+            };
+            *kind = status.kind;
+        }
+        assert_eq!((kinds, out), ([0, Kind::Budget as i32], [0; 3]));
+        // SAFETY: it is open.
+        unsafe { bitldp_close(client) };
+    }
+}

@@ -7,9 +7,11 @@ use zeroize::Zeroize;
 use crate::fields::{Fields, base64, hex, text, wrong};
 use crate::json::{Json, sha256_without};
 use crate::ledger::Ledger;
-use crate::program::{Part, Program, derived};
+use crate::program::{Program, derived};
 use crate::refused::{Kind, Refused, Result};
 use crate::values::{ValueType, Values};
+#[cfg(target_family = "wasm")]
+use crate::wasm::fresh_key;
 
 /// The version of the schema that is read.
 const VERSION: i64 = 1;
@@ -160,6 +162,10 @@ impl Client {
         if !matches!(fields.text("unit")?, "record" | "feature") {
             return Err(fields.wrong());
         }
+        // Updates of models are for clients that have one; here they are a kind that is not known.
+        if fields.maybe("update").is_some() {
+            return Err(fields.unknown());
+        }
         let (epsilon, delta) = (fields.double("epsilon")?, fields.double("delta")?);
         if !(0.0..1.0).contains(&delta) || epsilon.is_sign_negative() {
             return Err(Kind::Epsilon.into());
@@ -245,6 +251,7 @@ impl Client {
     #[must_use]
     pub fn sentence(&self) -> String {
         let bytes = self.report_bytes(1);
+        let unit = if bytes == 1 { "byte" } else { "bytes" };
         let epsilon = (self.epsilon * 1e6).ceil() / 1e6;
         let factor = self.epsilon.exp();
         let times = if factor < 1e6 {
@@ -259,7 +266,7 @@ impl Client {
         };
         let given = if self.given.is_empty() { String::new() } else { format!(", given {}", self.given) };
         format!(
-            "A report of {bytes} bytes is at most {times} times as likely with your values as with any others{but}{given}: \
+            "A report of {bytes} {unit} is at most {times} times as likely with your values as with any others{but}{given}: \
              epsilon is {epsilon} for one report between any two records, and reports add up."
         )
     }
@@ -301,9 +308,9 @@ impl Client {
     }
 
     fn with_fresh(&self, x: Values<'_>, out: &mut [u8]) -> Result<()> {
-        self.with(x, out, |_, keys| {
+        self.with(x, out, |_, _, keys| {
             for key in keys {
-                *key = Key::from_os()?;
+                *key = fresh_key()?;
             }
             Ok(())
         })
@@ -327,11 +334,11 @@ impl Client {
     /// Writes reports with keys of 32 bytes each.
     fn with_keys(&self, bytes: &[u8], x: Values<'_>, out: &mut [u8]) -> Result<()> {
         let (bytes, _) = bytes.as_chunks::<32>();
-        self.with(x, out, |part, keys| {
-            let own = bytes.get(part.first_key..part.first_key + keys.len()).ok_or(Kind::Keyed)?;
+        self.with(x, out, |first, times, keys| {
+            let own = bytes.get(first..first + keys.len()).ok_or(Kind::Keyed)?;
             for (key, &bytes) in keys.iter_mut().zip(own) {
                 *key = Key::from_bytes(bytes);
-                for _ in 0..part.derived {
+                for _ in 0..times {
                     *key = derived(key)?;
                 }
             }
@@ -343,7 +350,7 @@ impl Client {
         &self,
         x: Values<'_>,
         out: &mut [u8],
-        keys: impl FnMut(&Part, &mut [Key]) -> Result<()>,
+        keys: impl FnMut(usize, usize, &mut [Key]) -> Result<()>,
     ) -> Result<()> {
         let fits = self.program.records(x).and_then(|records| {
             if self.program.report_bytes(records) == Some(out.len()) {
@@ -416,6 +423,12 @@ impl Client {
         }
         done
     }
+}
+
+/// A fresh key of the operating system.
+#[cfg(not(target_family = "wasm"))]
+fn fresh_key() -> Result<Key> {
+    Ok(Key::from_os()?)
 }
 
 fn keyed_form(json: &Json<'_>) -> Result<KeyedForm> {

@@ -2,11 +2,11 @@
 //!
 //! Draw i of a call takes the i-th words of 64 bits of its key's stream, which comes in chunks of [`CHUNK`] words.
 
-use bitldp_core::{CHUNK, Isa, Key, ROUNDS, keystream_on};
+use bitldp_core::{CHUNK, Isa, Key, ROUNDS, Rotation, RotationKind, keystream_on};
 
 use crate::fields::Fields;
 use crate::json::Json;
-use crate::refused::Result;
+use crate::refused::{Kind, Refused, Result};
 use crate::values::with_room;
 
 /// Bytes that the keystream is addressed by.
@@ -24,6 +24,44 @@ pub(crate) enum PublicDraw {
     Affine { prime: u64, values: u64 },
     /// A step of a progression modulo `cells`.
     Step { count: u64, cells: u64 },
+}
+
+/// A draw of rotations of a vector, one for each report of it.
+pub(crate) struct PublicRotation {
+    pub(crate) rotation: Rotation,
+    /// How many rotations there are.
+    pub(crate) count: u64,
+    /// Reports of a record.
+    pub(crate) reports: usize,
+}
+
+impl PublicRotation {
+    /// The draw that an object of a document describes, for vectors of so many numbers; none where it is another one.
+    pub(crate) fn read(json: &Json<'_>, columns: usize) -> Result<Option<PublicRotation>> {
+        let fields = Fields::of(json)?;
+        if fields.text("draw")? != "rotation" {
+            return Ok(None);
+        }
+        let kind = match fields.text("kind")? {
+            "hadamard" => RotationKind::Hadamard,
+            "haar" => RotationKind::Haar,
+            _ => return Err(fields.unknown()),
+        };
+        let (key, radius) = (Key::from_bytes(fields.hex("key")?), fields.double("radius")?);
+        let count = fields.integer("rotations", 1, 1 << 32)? as u64;
+        let reports = fields.integer("reports", 1, 64)? as usize;
+        fields.finish()?;
+        let rotation =
+            Rotation::new(columns, radius, kind, key).map_err(|_| Refused::at(Kind::Law, json.at))?;
+        Ok(Some(PublicRotation { rotation, count, reports }))
+    }
+
+    /// Draws the numbers of rotations of records, `reports` for each; `chunk` records have a nonce of their own.
+    pub(crate) fn draw(&self, key: &Key, chunk: usize, numbers: &mut [u32]) -> Result<()> {
+        for_draws(key, numbers.len(), chunk * self.reports, |at, bytes| {
+            numbers[at] = (u64::from(u32::from_le_bytes(bytes)) * self.count >> 32) as u32;
+        })
+    }
 }
 
 impl PublicDraw {
@@ -50,18 +88,28 @@ impl PublicDraw {
     }
 }
 
-/// Calls `work` with the first words of a key's stream, one after the other.
-pub(crate) fn for_words(key: &Key, count: usize, mut work: impl FnMut(usize, u64)) -> Result<()> {
+/// Calls `work` with the first draws of a key's stream, of `N` bytes each, one after the other; it comes in chunks of so many.
+pub(crate) fn for_draws<const N: usize>(
+    key: &Key,
+    count: usize,
+    chunk: usize,
+    mut work: impl FnMut(usize, [u8; N]),
+) -> Result<()> {
     let isa = Isa::current()?;
     let mut bytes = [0; GROUP];
-    for first in (0..count).step_by(GROUP / 8) {
-        let (chunk, group) = (first / CHUNK, first % CHUNK / (GROUP / 8));
-        keystream_on::<ROUNDS>(isa, key, chunk as u64, group as u64, &mut bytes);
-        for (at, word) in (first..count).zip(bytes.as_chunks::<8>().0) {
-            work(at, u64::from_le_bytes(*word));
+    for start in (0..count).step_by(chunk) {
+        let end = count.min(start + chunk);
+        for (group, first) in (start..end).step_by(GROUP / N).enumerate() {
+            keystream_on::<ROUNDS>(isa, key, (start / chunk) as u64, group as u64, &mut bytes);
+            (first..end).zip(bytes.as_chunks::<N>().0).for_each(|(at, &drawn)| work(at, drawn));
         }
     }
     Ok(())
+}
+
+/// Calls `work` with the first words of a key's stream, one after the other.
+pub(crate) fn for_words(key: &Key, count: usize, mut work: impl FnMut(usize, u64)) -> Result<()> {
+    for_draws(key, count, CHUNK, |at, bytes| work(at, u64::from_le_bytes(bytes)))
 }
 
 /// A number from 0 to below `count`, of a word: chances differ from uniform by less than `count / 2^64` of their value.

@@ -2,7 +2,8 @@
 
 use bitldp_core::{
     Bit, Bits, Call, Cap, Channel, Cube, Design, DesignFamily, FixedPoint, Grid, Input, Key, Keyed,
-    KeyedCall, KeyedRandomness, Matrix, Mixture, Output, Probability, Select, Shift, Subset, Unary, Window,
+    KeyedCall, KeyedRandomness, Matrix, Mixture, Output, Probability, Rotated, Select, Shift, Subset, Unary,
+    Window,
 };
 
 use crate::fields::{Fields, integer, list, share, wrong};
@@ -20,6 +21,9 @@ const MOST_CUBE: u32 = 1 << 16;
 const MOST_LAWS: usize = 256;
 const MOST_LISTED: usize = 1 << 12;
 const MOST_RUNS: usize = 1 << 16;
+
+/// Bits of the counts of a cap's subsets.
+const MOST_COUNTED: u64 = 1 << 27;
 
 /// Steps that the exact delta of noise may take, a second or so.
 const MOST_STEPS: usize = 1 << 28;
@@ -139,7 +143,11 @@ impl Law {
             Law::Subset(law) => Some(law.elements().into()),
             Law::Mixture(law, _) => Some(law.window().cells().into()),
             Law::Cube(_) => Some(2),
-            Law::Cap(law) => law.windows().first().map(|window| window.0.into()),
+            Law::Cap(law) => {
+                let alike =
+                    law.windows().windows(2).all(|pair| pair[0] == pair[1]) && law.subsets().is_empty();
+                law.windows().first().filter(|_| alike).map(|window| window.0.into())
+            }
             Law::Bits(_) | Law::Select(_) => None,
         }
     }
@@ -184,6 +192,17 @@ impl Law {
             }
         };
         done.map_err(Refused::from)
+    }
+
+    /// Rotates vectors, and selects from their signed coordinates.
+    pub(crate) fn randomize_rotated(
+        law: &Select,
+        rotated: Rotated<'_>,
+        input: Input<'_>,
+        output: Output<'_>,
+        key: &Key,
+    ) -> Result<()> {
+        Ok(law.randomize(call(Some(rotated), input, output, key))?)
     }
 
     /// Draws the ranks of a design's cells.
@@ -371,23 +390,26 @@ fn cube(fields: &Fields<'_>) -> Result<Cube> {
     Ok(if mute { cube.muted() } else { cube })
 }
 
-/// A cap of windows that are alike; documents have no other.
 fn cap(fields: &Fields<'_>) -> Result<Cap> {
     let number = |json| integer(json, 0, u32::MAX.into()).map(|number| number as u32);
     let pair = |json| match list(json, 2)? {
         [one, other] => Ok((number(one)?, number(other)?)),
         _ => Err(wrong(json)),
     };
-    let windows = list(fields.get("windows")?, MOST_LISTED)?.iter().map(pair).collect::<Result<Vec<_>>>()?;
-    let alike = windows.windows(2).all(|pair| pair[0] == pair[1]);
+    let pairs = |name| list(fields.get(name)?, MOST_LISTED)?.iter().map(pair).collect::<Result<Vec<_>>>();
+    let (windows, subsets) = (pairs("windows")?, pairs("subsets")?);
     // Twice the reach and the points are a number of 32 bits.
-    let small = windows.iter().all(|&(points, reach)| u64::from(points) + 2 * u64::from(reach) < 1 << 32);
-    if !alike || !small || !list(fields.get("subsets")?, 0)?.is_empty() {
+    if windows.iter().any(|&(points, reach)| u64::from(points) + 2 * u64::from(reach) >= 1 << 32) {
         return Err(fields.no_law());
     }
-    let hits = fields.count("hits", 0)?;
+    // As many counts as pairs of subsets are made, of as many bits as there are elements.
+    let elements = subsets.iter().fold(0u64, |sum, subset| sum + u64::from(subset.0));
+    if elements.saturating_mul((subsets.len() as u64).pow(2)) > MOST_COUNTED {
+        return Err(Refused { kind: Kind::Size, ..fields.wrong() });
+    }
+    let hits = fields.count("hits", MOST_LISTED as u32)?;
     let (high, mute) = (high(fields, "high")?, fields.flag("mute")?);
-    let cap = law(fields, Cap::new(windows, Vec::new(), hits, high))?;
+    let cap = law(fields, Cap::new(windows, subsets, hits, high))?;
     Ok(if mute { cap.muted() } else { cap })
 }
 

@@ -38,9 +38,15 @@ mod law;
 mod ledger;
 mod program;
 mod refused;
+mod sampled;
+mod special;
 mod values;
+#[cfg(target_family = "wasm")]
+mod wasm;
 
 pub use client::{Budget, Client, Id, Limits, Secret};
-pub use ledger::{FileLedger, Ledger};
+#[cfg(not(target_family = "wasm"))]
+pub use ledger::FileLedger;
+pub use ledger::Ledger;
 pub use refused::{Kind, Refused, Result};
 pub use values::{ValueType, Values};

@@ -7,17 +7,18 @@ use bitldp_core::{
 use zeroize::Zeroize;
 
 use crate::codec::Codec;
-use crate::draws::{PublicDraw, coordinates, for_words, scaled};
+use crate::draws::{PublicDraw, PublicRotation, coordinates, for_words, scaled};
 use crate::fields::{Fields, integer, list};
 use crate::law::{Coding, Law};
 use crate::refused::{Kind, Refused, Result};
+use crate::sampled::SampledParts;
 use crate::values::{Record, ValueType, Values, with_room};
 
 /// Parts of a document at most, whatever is inside what.
 const MOST_PARTS: usize = 1024;
 
-/// Keys of a part at most: of a codec, two of a channel, of a second step, of a draw.
-pub(crate) const MOST_KEYS: usize = 5;
+/// Keys of a part that are few: of a codec, two of a channel, of a second step, of a draw.
+const FEW_KEYS: usize = 5;
 
 /// Points at most that are placed by a draw of their own: a table of them is made.
 const MOST_PLACED: u32 = 1 << 10;
@@ -28,6 +29,8 @@ const ROUNDING: f64 = 1e-12;
 /// A program: the parts of a record in order.
 pub(crate) struct Program {
     pub(crate) parts: Vec<Part>,
+    /// The draw of the columns that are reported, of all parts; where there is none, all are.
+    sampled: Option<SampledParts>,
     /// Keys of 32 bytes that the given ones are.
     pub(crate) keys: usize,
 }
@@ -35,13 +38,16 @@ pub(crate) struct Program {
 /// A part of a record, and its work.
 pub(crate) struct Part {
     pub(crate) record: Record,
-    draw: Option<PublicDraw>,
-    codec: Option<Codec>,
+    pub(crate) draw: Option<PublicDraw>,
+    pub(crate) rotation: Option<PublicRotation>,
+    /// The column of the record that each window and subset of a cap of several kinds is about.
+    pub(crate) order: Option<Vec<usize>>,
+    pub(crate) codec: Option<Codec>,
     pub(crate) law: Law,
-    second: Option<Law>,
-    /// Of signs and of points that are placed: the channel that never leaves its cell, for the dither alone.
+    pub(crate) second: Option<Law>,
+    /// The channel that never leaves its cell: what signs and points that are placed draw is the dither alone.
     dither: Option<Law>,
-    /// Of a step: the channel of the ranks of cells, which have the law of a progression's window.
+    /// The channel of the ranks of cells that a step takes, which have the law of a progression's window.
     ranks: Option<Design>,
     /// Columns and bits of the arrays of its report.
     pub(crate) fields: Vec<(usize, u32)>,
@@ -55,7 +61,7 @@ pub(crate) struct Part {
 impl Program {
     /// The program that the fields of a document describe.
     pub(crate) fn read(fields: &Fields<'_>) -> Result<Program> {
-        let mut program = Program { parts: Vec::new(), keys: 0 };
+        let mut program = Program { parts: Vec::new(), sampled: None, keys: 0 };
         program.add(fields, 0)?;
         Ok(program)
     }
@@ -69,7 +75,10 @@ impl Program {
                 let chunked = fields.flag("chunked")?;
                 self.keys += usize::from(chunked);
                 let listed = list(parts, MOST_PARTS)?;
-                if listed.is_empty() {
+                let draw = fields.maybe("public");
+                // A list of parts inside another one is never drawn from.
+                let outermost = first_part == 0 && derived == 0;
+                if listed.is_empty() || draw.is_some() && !(chunked && outermost) {
                     return Err(fields.wrong());
                 }
                 for part in listed {
@@ -77,13 +86,21 @@ impl Program {
                     self.add(&inner, derived + usize::from(chunked))?;
                     inner.finish()?;
                 }
+                if let Some(draw) = draw {
+                    let [draw] = list(draw, 1)? else { return Err(fields.wrong()) };
+                    let sampled = SampledParts::of(PublicDraw::read(draw)?, &self.parts[first_part..]);
+                    self.sampled = Some(sampled.ok_or_else(|| fields.no_law())?);
+                }
             }
         }
         let stated = fields.integer("keys", 1, 1 << 16)? as usize;
         if stated != self.keys - first_key {
             return Err(fields.wrong());
         }
-        let mut own = self.parts[first_part..].iter().flat_map(|part| &part.fields);
+        let drawn =
+            self.sampled.as_ref().filter(|_| fields.maybe("parts").is_some()).map(|sampled| &sampled.fields);
+        let every = self.parts[first_part..].iter().filter(|_| drawn.is_none()).flat_map(|part| &part.fields);
+        let mut own = drawn.into_iter().flatten().chain(every);
         let report = Fields::of(fields.get("report")?)?;
         if report.text("form")? != "packed" {
             return Err(report.wrong());
@@ -100,13 +117,16 @@ impl Program {
 
     fn add_part(&mut self, fields: &Fields<'_>, derived: usize) -> Result<()> {
         let record = Record::read(fields.get("record")?)?;
-        let draw = match fields.maybe("public").map(|json| list(json, 1)) {
-            None => None,
-            Some(draws) => match draws? {
-                [draw] => Some(PublicDraw::read(draw)?),
-                _ => return Err(fields.wrong()),
-            },
-        };
+        let (mut draw, mut rotation) = (None, None);
+        if let Some(draws) = fields.maybe("public") {
+            let [public] = list(draws, 1)? else { return Err(fields.wrong()) };
+            rotation = PublicRotation::read(public, record.columns)?;
+            draw = if rotation.is_none() { Some(PublicDraw::read(public)?) } else { None };
+        }
+        let column = |json| integer(json, 0, record.columns as i64 - 1).map(|column| column as usize);
+        let order =
+            fields.maybe("order").map(|json| list(json, record.columns)?.iter().map(column).collect());
+        let order = order.transpose()?;
         let codec = fields.maybe("codec").map(Codec::read).transpose()?;
         let law = Law::read(fields.get("channel")?)?;
         let second = fields.maybe("second").map(Law::read).transpose()?;
@@ -119,6 +139,8 @@ impl Program {
         let mut part = Part {
             record,
             draw,
+            rotation,
+            order,
             codec,
             law,
             second,
@@ -145,7 +167,12 @@ impl Program {
 
     /// Bytes of the reports of so many records in one call; none where that is more than memory holds.
     pub(crate) fn report_bytes(&self, records: usize) -> Option<usize> {
-        self.parts.iter().try_fold(0usize, |sum, part| sum.checked_add(part.report_bytes(records)?))
+        match &self.sampled {
+            Some(sampled) => fields_bytes(&sampled.fields, records),
+            None => {
+                self.parts.iter().try_fold(0usize, |sum, part| sum.checked_add(part.report_bytes(records)?))
+            }
+        }
     }
 
     /// Epsilon of a record from the integers, rounded up, where `claimed` and `delta` are those of the document.
@@ -154,15 +181,16 @@ impl Program {
     /// [`Kind::Epsilon`] where the document's are others.
     pub(crate) fn epsilon(&self, claimed: f64, delta: f64) -> Result<f64> {
         let one = |part: &Part| mul_up(part.law.epsilon(), part.uses() as f64);
+        if let Some(sampled) = &self.sampled {
+            return close(sampled.epsilon(&self.parts), claimed);
+        }
         let follows = match self.parts.as_slice() {
             [part] if delta > 0.0 && part.uses() == 1 && matches!(part.law, Law::Shift(_)) => {
                 part.law.delta(claimed).is_some_and(|exact| exact <= delta)
             }
             [part] if part.uses() == 1 => part.law.epsilon() == claimed,
             parts => {
-                let exact = parts.iter().map(one).fold(0.0, add_up);
-                let follows = (exact - claimed).abs() <= ROUNDING * exact.max(1.0);
-                return if follows { Ok(exact.max(claimed)) } else { Err(Kind::Epsilon.into()) };
+                return close(parts.iter().map(one).fold(0.0, add_up), claimed);
             }
         };
         if follows { Ok(claimed) } else { Err(Kind::Epsilon.into()) }
@@ -201,7 +229,7 @@ impl Program {
     }
 
     /// Calls `work` with each part and its values. Places are counted over the values of all parts.
-    fn for_parts<'p>(
+    pub(crate) fn for_parts<'p>(
         &'p self,
         x: Values<'_>,
         records: usize,
@@ -224,31 +252,38 @@ impl Program {
         Ok(())
     }
 
-    /// Writes the reports of records, of each part with the keys that `keys` gives.
+    /// Writes the reports of records, of each part with the keys that `keys` gives: those from a number on, each replaced so often by
+    /// the start of its stream.
     pub(crate) fn randomize(
         &self,
         x: Values<'_>,
         out: &mut [u8],
-        mut keys: impl FnMut(&Part, &mut [Key]) -> Result<()>,
+        mut keys: impl FnMut(usize, usize, &mut [Key]) -> Result<()>,
     ) -> Result<()> {
         let records = self.records(x)?;
+        if let Some(sampled) = &self.sampled {
+            return self.randomize_sampled(sampled, x, records, out, keys);
+        }
         let mut rest = out;
         self.for_parts(x, records, |part, values| {
             let size = part.report_bytes(records).filter(|&size| size <= rest.len()).ok_or(Kind::Output)?;
             let (own, after) = std::mem::take(&mut rest).split_at_mut(size);
             rest = after;
-            let mut own_keys: [Key; MOST_KEYS] = std::array::from_fn(|_| Key::from_bytes([0; 32]));
-            let used = &mut own_keys[..part.keys()];
-            let done = keys(part, used)
-                .and_then(|()| part.record.with(values, |input| part.randomize(input, records, used, own)));
-            overwrite(&mut own_keys);
-            done
+            part.with_keys(&mut keys, |keys| {
+                part.record.with(values, |input| part.randomize(input, records, keys, own))
+            })
         })
     }
 }
 
+/// The larger of two sums of epsilons that are equal but for their rounding.
+fn close(exact: f64, claimed: f64) -> Result<f64> {
+    let follows = (exact - claimed).abs() <= ROUNDING * exact.max(1.0);
+    if follows { Ok(exact.max(claimed)) } else { Err(Kind::Epsilon.into()) }
+}
+
 /// Overwrites keys: the optimizer is kept from leaving it out.
-fn overwrite(keys: &mut [Key]) {
+pub(crate) fn overwrite(keys: &mut [Key]) {
     keys.fill(Key::from_bytes([0; 32]));
     std::hint::black_box(keys);
 }
@@ -292,8 +327,34 @@ fn ranks(design: &Design) -> Result<Design> {
 }
 
 impl Part {
+    /// Calls `work` with the keys of this part, which are overwritten afterwards. A few are on the stack.
+    pub(crate) fn with_keys(
+        &self,
+        mut keys: impl FnMut(usize, usize, &mut [Key]) -> Result<()>,
+        work: impl FnOnce(&[Key]) -> Result<()>,
+    ) -> Result<()> {
+        let nothing = |_| Key::from_bytes([0; 32]);
+        let (mut few, mut many): ([Key; FEW_KEYS], Vec<Key>) = (std::array::from_fn(nothing), Vec::new());
+        let count = self.keys();
+        let own = if count <= FEW_KEYS {
+            &mut few[..count]
+        } else {
+            many.extend((0..count).map(nothing));
+            &mut many[..]
+        };
+        let done = keys(self.first_key, self.derived, own).and_then(|()| work(own));
+        overwrite(own);
+        done
+    }
+
     /// Keys of 32 bytes that a call takes: codec, channel, second step, draw.
     pub(crate) fn keys(&self) -> usize {
+        if let Some(rotation) = &self.rotation {
+            return rotation.reports + 1;
+        }
+        if self.order.is_some() {
+            return 2;
+        }
         let codec = usize::from(self.dither.is_some());
         codec + self.law.keys() + usize::from(self.second.is_some()) + usize::from(self.draw.is_some())
     }
@@ -302,7 +363,8 @@ impl Part {
     /// keyed, too.
     pub(crate) fn is_plain(&self) -> bool {
         let straight = matches!(self.codec, None | Some(Codec::Grid(_) | Codec::Fixed(_)));
-        straight && self.draw.is_none() && self.second.is_none()
+        let drawn = self.draw.is_some() || self.rotation.is_some() || self.order.is_some();
+        straight && !drawn && self.second.is_none()
     }
 
     /// The codec as the channel takes it.
@@ -316,6 +378,9 @@ impl Part {
 
     /// How often the channel is used on a record.
     pub(crate) fn uses(&self) -> usize {
+        if let Some(rotation) = &self.rotation {
+            return rotation.reports;
+        }
         match (&self.codec, self.draw) {
             // Two categories differ in two entries.
             (Some(Codec::OneHot { .. }), _) => 2,
@@ -330,15 +395,17 @@ impl Part {
 
     /// Bytes of the reports of so many records.
     pub(crate) fn report_bytes(&self, records: usize) -> Option<usize> {
-        let mut sum = 0usize;
-        for &(columns, bits) in &self.fields {
-            sum = sum.checked_add(packed_len(records.checked_mul(columns)?, bits).ok()?)?;
-        }
-        Some(sum)
+        fields_bytes(&self.fields, records)
     }
 
     /// The fields of the report; none where record, draw, codec and channel do not fit each other.
     fn fitting(&self) -> Option<Vec<(usize, u32)>> {
+        if let Some(rotation) = &self.rotation {
+            return self.fitting_rotation(rotation);
+        }
+        if let Some(order) = &self.order {
+            return self.fitting_cap(order);
+        }
         let (mut fields, mut columns) = (Vec::new(), self.record.columns);
         match self.draw {
             None => {}
@@ -442,6 +509,12 @@ impl Part {
     /// Writes the reports of checked records.
     fn randomize(&self, input: Input<'_>, records: usize, keys: &[Key], out: &mut [u8]) -> Result<()> {
         let (last, others) = keys.split_last().ok_or(Kind::Shape)?;
+        if let Some(rotation) = &self.rotation {
+            return self.rotated(rotation, input, records, keys, out);
+        }
+        if let Some(order) = &self.order {
+            return self.capped(order, input, records, last, out);
+        }
         match self.draw {
             None => self.released(input, records, keys, Output::Packed(out)),
             Some(PublicDraw::Coordinates { of, k }) => {
@@ -519,7 +592,13 @@ impl Part {
     }
 
     /// Writes the reports of values by codec, channel and second step.
-    fn released(&self, input: Input<'_>, records: usize, keys: &[Key], output: Output<'_>) -> Result<()> {
+    pub(crate) fn released(
+        &self,
+        input: Input<'_>,
+        records: usize,
+        keys: &[Key],
+        output: Output<'_>,
+    ) -> Result<()> {
         match (&self.codec, &self.dither) {
             (Some(Codec::Placed(grid)), Some(dither)) => {
                 let (first, keys) = keys.split_at_checked(1).ok_or(Kind::Shape)?;
@@ -583,13 +662,19 @@ impl Part {
     }
 }
 
+/// Bytes of arrays of codes for so many records.
+fn fields_bytes(fields: &[(usize, u32)], records: usize) -> Option<usize> {
+    let size = |&(columns, bits): &(usize, u32)| packed_len(records.checked_mul(columns)?, bits).ok();
+    fields.iter().try_fold(0usize, |sum, field| sum.checked_add(size(field)?))
+}
+
 /// Bits that tell so many codes apart.
-fn bits_of(count: u64) -> u32 {
+pub(crate) fn bits_of(count: u64) -> u32 {
     u64::BITS - (count - 1).leading_zeros()
 }
 
 /// A category of the input.
-fn code(input: Input<'_>, at: usize) -> u64 {
+pub(crate) fn code(input: Input<'_>, at: usize) -> u64 {
     match input {
         Input::U8(x) => x[at].into(),
         Input::U16(x) => x[at].into(),
@@ -599,7 +684,7 @@ fn code(input: Input<'_>, at: usize) -> u64 {
 }
 
 /// Gives `work` the values at some positions.
-fn picked<T: zeroize::DefaultIsZeroes>(
+pub(crate) fn picked<T: zeroize::DefaultIsZeroes>(
     values: &[T],
     count: usize,
     at: impl Fn(usize) -> usize,

