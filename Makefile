@@ -17,7 +17,7 @@ KEEP := $(PYTHON) benches/keep.py
 FUZZ_MINUTES ?= 5
 SOURCES := Cargo.toml Cargo.lock pyproject.toml python/papers/pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: demo test quick lint lint-rust lint-python rust-test python-test papers-test test-isa evidence bench bench-peers bench-design bench-tables bench-kernels bench-cohorts bench-updates bench-adapter supply timing soak race asan asan-binding test-arm wheel-arm bench-arm fuzz figures papers paper-check numbers docs wheel example test-engines test-prio clean
+.PHONY: demo test quick lint lint-rust lint-python rust-test python-test papers-test test-isa evidence bench bench-peers bench-design bench-tables bench-kernels bench-cohorts bench-updates bench-adapter supply timing soak race asan asan-binding client-c test-client bench-client wasm test-wasm test-arm wheel-arm bench-arm fuzz figures papers paper-check numbers docs wheel example test-engines test-prio clean
 
 demo: .venv/demo ## release a table of real people, ask it, print truth and answers, save the plot
 	$(BIN)/bitldp demo --out demo-output/demo.png
@@ -122,6 +122,25 @@ asan-binding: .venv/dev ## every entry point of the binding under AddressSanitiz
 	$(KEEP) asan-binding -- env BITLDP_FUZZ_SECONDS=$$(($(FUZZ_MINUTES) * 60)) PYTHONPATH=target/asan/package PYTHONMALLOC=malloc \
 		LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 		$(BIN)/pytest -q -s tests/fuzz/test_binding.py tests/law/channels/test_extension.py tests/law/channels/test_race.py
+
+wasm: ## the core's test module for WebAssembly, with SIMD and without; on Debian it installs what that takes, as root
+	tests/wasm/setup
+	for kind in simd128 scalar; do \
+		(cd tests/wasm && CARGO_TARGET_DIR=$(CURDIR)/target/wasm-$$kind ./cargo $$kind) || exit 1; \
+	done
+
+test-wasm: wasm ## the streams of every channel in Node are those of native builds; TIME=--time measures, too
+	for kind in simd128 scalar; do \
+		node tests/wasm/check.mjs target/wasm-$$kind/wasm32-unknown-unknown/release/bitldp_wasm_tests.wasm $$kind $(TIME) || exit 1; \
+	done
+
+client-c: ## the C library of clients: its tests, ten thousand changed documents, its example under valgrind, Python's bytes
+	tests/client/c
+
+test-client: .venv/dev client-c ## the same where Python is set up: the library's reports of a thousand records are Python's
+
+bench-client: ## one record with a fresh key in C, a document that is opened, the size of the libraries; the figures are kept
+	$(PYTHON) benches/client.py --record
 
 test-arm: ## the tests of the Rust core on AArch64, emulated; on Debian it installs what that takes, as root
 	tests/arm/setup

@@ -31,6 +31,7 @@ ROOMS = {
     "tables": "Tables",
     "sklearn": "scikit-learn",
     "federated": "Flower",
+    "client": "Clients that are not Python",
     "ledger": "Ledgers",
     "accounting": "Accounting",
     "amplification": "Amplification",

@@ -14,7 +14,7 @@ The house; every folder is one idea, and stands only on those that come before i
     a value becomes a code     codecs
     privacy happens here       channels: a code becomes a report; nothing else makes anything private
     what a report is worth     letters
-    the three as one           release
+    the three as one           release; as data for other clients: client
     what a mechanism is        mechanism; with estimate for many reports, and design for solved tables
     what releases cost         accounting, amplification, ledger, sums
     the named mechanisms       categorical, numeric, bits, points, record, ordered, compression, selection
@@ -127,6 +127,7 @@ _MODULES = (
     "categorical",
     "channels",
     "cli",
+    "client",
     "codecs",
     "compression",
     "design",

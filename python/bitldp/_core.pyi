@@ -25,11 +25,15 @@ __all__ = [
     "Window",
     "__version__",
     "available_isas",
+    "coordinates",
     "count_hashes",
     "count_ones",
     "count_progressions",
     "count_words",
     "csv_rows",
+    "distinct",
+    "function_values",
+    "functions",
     "hash_cells",
     "hash_supports",
     "histogram",
@@ -39,10 +43,12 @@ __all__ = [
     "pack",
     "sampled_histogram",
     "sampled_sums",
+    "scaled",
     "sliding_masses",
     "sums",
     "text_digests",
     "unpack",
+    "words",
 ]
 
 __version__: str
@@ -51,6 +57,18 @@ CHUNK: int
 def isa() -> Literal["avx512", "avx2", "neon", "scalar"]: ...
 def available_isas() -> list[str]: ...
 def log_ratio(numerator: int, denominator: int) -> float: ...
+def words(
+    key: bytes | KeyedRandomness | None, records: int, each: int, first_chunk: int, chunk: int | None = None
+) -> NDArray[np.uint64]: ...
+def coordinates(
+    key: bytes | KeyedRandomness | None, records: int, features: int, k: int, first_chunk: int
+) -> NDArray[np.unsignedinteger]: ...
+def distinct(draws: NDArray[np.uint64], features: int) -> NDArray[np.unsignedinteger]: ...
+def scaled(draws: NDArray[np.uint64], counts: int | NDArray[np.int64]) -> NDArray[np.int64]: ...
+def functions(draws: NDArray[np.uint64], prime: int) -> NDArray[np.uint32]: ...
+def function_values(
+    functions: NDArray[np.uint32], inputs: NDArray[np.uint32], prime: int, values: int
+) -> NDArray[np.uint32]: ...
 def keystream(key: bytes, nonce: int, length: int) -> bytes: ...
 def pack(
     reports: ArrayLike,
@@ -261,9 +279,10 @@ class Bits:
         first_chunk: int,
         /,
     ) -> NDArray[Any]: ...
-    def __getnewargs__(
-        self,
-    ) -> tuple[list[list[float]], list[list[float]], int, list[int] | None]: ...
+    @staticmethod
+    def from_integers(
+        thresholds: Sequence[Sequence[tuple[int, int]]], features: int, pattern: Sequence[int] | None = None
+    ) -> Bits: ...
 
 @final
 class Rotation:
@@ -361,6 +380,18 @@ class Design:
     def progressions(inputs: int, modulus: int, width: int, high: float, mute: bool = False) -> Design: ...
     @staticmethod
     def halves(inputs: int, bits: int, apart: int, high: float, mute: bool = False) -> Design: ...
+    @staticmethod
+    def from_integers(
+        family: Literal["translates", "progressions", "halves"],
+        inputs: int,
+        cells: int,
+        width: int,
+        high: int,
+        order: NDArray[np.uint32] | None = None,
+        mute: bool = False,
+    ) -> Design: ...
+    @property
+    def family(self) -> Literal["translates", "progressions", "halves"]: ...
     @property
     def inputs(self) -> int: ...
     @property
@@ -413,7 +444,8 @@ class Subset:
         first_chunk: int,
         /,
     ) -> NDArray[Any]: ...
-    def __getnewargs__(self) -> tuple[int, int, float, bool]: ...
+    @staticmethod
+    def from_integers(elements: int, size: int, high: int, mute: bool = False) -> Subset: ...
 
 @final
 class Unary:
@@ -437,7 +469,8 @@ class Unary:
         first_chunk: int,
         /,
     ) -> NDArray[Any]: ...
-    def __getnewargs__(self) -> tuple[int, float, float]: ...
+    @staticmethod
+    def from_integers(categories: int, p: int, q: int) -> Unary: ...
 
 @final
 class Window:
@@ -475,7 +508,10 @@ class Window:
         first_chunk: int,
         /,
     ) -> NDArray[Any]: ...
-    def __getnewargs__(self) -> tuple[int, int, float, NDArray[np.uint16] | None, bool]: ...
+    @staticmethod
+    def from_integers(
+        cells: int, width: int, high: int, order: NDArray[np.uint16] | None = None, mute: bool = False
+    ) -> Window: ...
 
 @final
 class Matrix:

@@ -262,6 +262,17 @@ def test_constructors_answer_or_refuse() -> None:
         (lambda bits, integer: _core.FixedPoint(bits, integer_bits=integer), [9, 3]),
         (lambda points, low, high: _core.Grid(points, low=low, high=high), [9, -1.0, 1.0]),
         (_core.keystream, [bytes(32), 5, 100]),
+        (_core.Window.from_integers, [9, 2, 1 << 63, None, False]),
+        (_core.Subset.from_integers, [9, 3, 1 << 63, True]),
+        (_core.Unary.from_integers, [9, 1 << 63, 1 << 61]),
+        (_core.Bits.from_integers, [[[(1 << 63, 1 << 61)] * 4], 8, None]),
+        (_core.Design.from_integers, ["halves", 14, 16, 4, 1 << 63, None, True]),
+        (_core.words, [bytes(32), 5, 3, 7, 4]),
+        (_core.coordinates, [bytes(32), 5, 9, 3, 7]),
+        (_core.distinct, [np.arange(6, dtype=np.uint64).reshape(3, 2), 5]),
+        (_core.scaled, [np.arange(6, dtype=np.uint64), 5]),
+        (_core.functions, [np.arange(6, dtype=np.uint64).reshape(3, 2), 7]),
+        (_core.function_values, [np.ones((3, 2), np.uint32), np.ones(3, np.uint32), 7, 2]),
     ]
     odd = [0, 1, 3, -1, 2**16, 2**64, 10**30, 0.5, 1.5, -0.5, np.nan, np.inf, None, "2", b"", "no"]
     odd += [

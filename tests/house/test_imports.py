@@ -31,7 +31,7 @@ FAMILIES = ("categorical", "numeric", "bits", "points", "record", "ordered", "co
 # them compute or keep a budget of their own; `bitldp` is the package itself, the list of its public names.
 ORDER = (
     *("base", "privacy", "reference"),
-    *("codecs", "channels", "letters", "release", "estimate", "accounting", "mechanism", "design"),
+    *("codecs", "channels", "letters", "release", "client", "estimate", "accounting", "mechanism", "design"),
     *("ledger", "sums", "amplification"),
     *FAMILIES,
     *("audit", "recommend", "federated", "bitldp"),

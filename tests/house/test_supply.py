@@ -1,4 +1,4 @@
-"""Crates that are linked into the extension module: their licences, the texts in the wheel, their sources."""
+"""Crates that are linked, into the extension module or for clients: licences, texts in the wheel, sources."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ else:
 
 ROOT = Path(__file__).parents[2]
 PRIO = ROOT / "python" / "prio"
-MANIFESTS = {ROOT: ("rust/core/Cargo.toml", "rust/python/Cargo.toml"), PRIO: ("Cargo.toml",)}
+CRATES = ("rust/client/Cargo.toml", "rust/core/Cargo.toml", "rust/python/Cargo.toml")
+MANIFESTS = {ROOT: CRATES, PRIO: ("Cargo.toml",)}
 # Of one crate of the second module, whose text asks to say where its source is: the notices do.
 BESIDE = {ROOT: set[str](), PRIO: {"MPL-2.0 AND Apache-2.0 AND MIT"}}
 modules = pytest.mark.parametrize("folder", [ROOT, PRIO], ids=["bitldp", "bitldp-prio"])

@@ -21,8 +21,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-OF = {"bitldp": (ROOT, "bitldp-python"), "bitldp-prio": (ROOT / "python" / "prio", "bitldp-prio")}
-"""Folder and crate of each extension module."""
+OF = {
+    "bitldp": (ROOT, ("bitldp-python", "bitldp-client")),
+    "bitldp-prio": (ROOT / "python" / "prio", ("bitldp-prio",)),
+}
+"""Folder of each extension module, its crate, and that of the library for clients beside it."""
 NAME = "THIRD-PARTY-NOTICES.txt"
 RULE = "=" * 80  # which no text of a licence has
 PLATFORMS = (
@@ -36,8 +39,9 @@ PLATFORMS = (
 TEXTS = ("LICENSE-MIT", "LICENSE-MIT0", "LICENSE_A2", "LICENSE.txt", "LICENSE")
 HEADER = """Third-party notices
 
-The extension module of {module} contains code of the crates below, each under the licence that stands
-above it. Where several are offered, the text is that of one of them. tests/wheel/notices.py writes this file.
+The extension module of {module}, and the library for clients where it has one, contain code of the crates
+below, each under the licence that stands above it. Where several are offered, the text is that of one of
+them. tests/wheel/notices.py writes this file.
 """
 STANDARD_LIBRARY = """\
 The standard library of Rust is linked, too (https://github.com/rust-lang/rust): MIT OR Apache-2.0,
@@ -48,11 +52,11 @@ file, but for the name.
 
 def crates(module: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the crates that are linked into an extension module, and those that are in no wheel."""
-    folder, crate = OF[module]
-    everywhere = _reached(_metadata(folder), crate, (None, "build"), macros=True)
+    folder, names = OF[module]
+    everywhere = _reached(_metadata(folder), names, (None, "build"), macros=True)
     linked: dict[str, dict[str, Any]] = {}
     for platform in PLATFORMS:
-        linked |= _reached(_metadata(folder, "--filter-platform", platform), crate, (None,), macros=False)
+        linked |= _reached(_metadata(folder, "--filter-platform", platform), names, (None,), macros=False)
     rest = {each: package for each, package in everywhere.items() if each not in linked}
     first, second = (
         sorted(found.values(), key=lambda package: (package["name"], package["version"]))
@@ -67,12 +71,12 @@ def _metadata(folder: Path, *options: str) -> Any:
 
 
 def _reached(
-    metadata: Any, crate: str, kinds: tuple[str | None, ...], macros: bool
+    metadata: Any, names: tuple[str, ...], kinds: tuple[str | None, ...], macros: bool
 ) -> dict[str, dict[str, Any]]:
-    """Return by id the crates that the extension module depends on in one of these ways, but for its own."""
+    """Return by id the crates that these depend on in one of these ways, but for those of the workspace."""
     packages = {package["id"]: package for package in metadata["packages"]}
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
-    waiting = [each for each, package in packages.items() if package["name"] == crate]
+    waiting = [each for each, package in packages.items() if package["name"] in names]
     found: set[str] = set()
     while waiting:
         each = waiting.pop()

@@ -18,6 +18,7 @@ from bitldp.base.keys import RandomSource
 from bitldp.bits.fixed_point import Infinities, Sign
 from bitldp.bits.frr import FRR
 from bitldp.categorical.responses import LabelRR
+from bitldp.client.program import ClientProgram, Type
 from bitldp.estimate.accumulators import Accumulated, Accumulator, CountAccumulator
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.means import MeanAccumulator
@@ -267,6 +268,11 @@ class BitRand(Mechanism):
     @property
     def _streams(self) -> int:
         return 2
+
+    def _program(self, numbers: Type) -> ClientProgram:
+        return ClientProgram(
+            None, self._report_parts, parts=(self._x._program(numbers), self._y._program(numbers))
+        )
 
     def _label(self, y: ArrayLike) -> NDArray[Any]:
         """Return labels as checked codes."""

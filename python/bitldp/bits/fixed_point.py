@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from bitldp._core import Bits, FixedPoint
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource, keys
+from bitldp.client.program import ClientProgram, ClientRecord, Type
 from bitldp.estimate.intervals import LetterLaw
 from bitldp.estimate.statistics import WordCounts
 from bitldp.letters.reach import Reach
@@ -172,6 +173,11 @@ class FixedPointBits(Means):
     @property
     def _bound(self) -> bool:
         return False  # one draw of a record, in which it is
+
+    def _program(self, numbers: Type) -> ClientProgram:
+        return ClientProgram(
+            ClientRecord(numbers, self.features), self._report_parts, self.channel, self.codec
+        )
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         return self._release.randomize(x, call)

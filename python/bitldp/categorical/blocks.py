@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from operator import attrgetter
@@ -16,6 +16,7 @@ from bitldp._core import CHUNK, Design, KeyedRandomness, count_progressions, pac
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.categorical.supported import DesignCodes, Supported
+from bitldp.client.program import ClientProgram, PublicDraw, Type
 from bitldp.design.blocks import Blocks, best
 from bitldp.estimate.accumulators import CountAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate, frequencies
@@ -60,11 +61,10 @@ class Steps:
 
     def __init__(self, design: Design, seed: int) -> None:
         cells = design.cells
-        high = design.high / 2.0**64
         order = np.arange(cells, dtype=np.uint32)
-        self._ranks = Design.translates(cells, design.width, high, order, design.mute)
-        if (self._ranks.high, self._ranks.epsilon) != (design.high, design.epsilon):
-            raise ArithmeticError("the law of the ranks is not that of the progressions")
+        self._ranks = Design.from_integers(
+            "translates", cells, cells, design.width, design.high, order, design.mute
+        )
         self._cells, self._count = cells, (cells - 1) // 2
         self._key = public_key(seed, "step")
 
@@ -321,6 +321,11 @@ class BlockDesign(DesignCodes, Supported):
         if not self.public:
             raise ValueError("first: is for public=True")
         return checks.integer("first", first, 0, MOST_SEED)
+
+    def _program(self, numbers: Type) -> ClientProgram:
+        cells = self._channel.cells
+        draw = None if self._steps is None else PublicDraw("step", (cells - 1) // 2, cells)
+        return replace(super()._program(numbers), draw=draw)
 
     def _perturb(self, x: NDArray[Any], call: Call) -> Any:
         return super()._perturb(x, call) if self._steps is None else self._stepped(x, call, None)

@@ -11,11 +11,12 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import Window, count_hashes, pack, unpack
+from bitldp._core import Window, count_hashes, function_values, pack, unpack
 from bitldp.base import checks
 from bitldp.base.arrays import fill, zeros_if_refused
 from bitldp.base.keys import RandomSource
 from bitldp.categorical.supported import Supported
+from bitldp.client.program import ClientProgram, ClientRecord, PublicDraw, Type
 from bitldp.design.difference import is_prime
 from bitldp.mechanism.base import Output, Part
 from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown
@@ -23,13 +24,7 @@ from bitldp.mechanism.law import Symbols
 from bitldp.mechanism.parameters import Budget, CategoryNames, categories
 from bitldp.privacy import ONE, Guarantee
 from bitldp.release.base import Call, called
-from bitldp.release.draws import (
-    MOST_NUMBER,
-    coefficient_blocks,
-    public_key,
-    scaled_coefficients,
-    words_of_numbers,
-)
+from bitldp.release.draws import MOST_NUMBER, functions, functions_of_numbers, public_key
 from bitldp.release.window import WindowRelease, window
 
 __all__ = ["OLH"]
@@ -208,7 +203,7 @@ class OLH(Supported):
             raise ValueError("out: not offered with first=, where a report is a value alone")
         values = self._admit(x)
         codes = self._checked(np.atleast_1d(values), call)
-        drawn = self._answered(self._hashed(codes, *self._functions(number, len(codes))), call)
+        drawn = self._answered(self._hashed(codes, self._functions(number, len(codes))), call)
         if output == "packed":
             return pack(drawn, (self.values - 1).bit_length())
         return drawn if values.ndim else drawn[0]
@@ -236,35 +231,35 @@ class OLH(Supported):
         codes = np.atleast_1d(checks.codes("values", values, self.values))
         if codes.ndim > 1:
             raise ValueError(f"values: shape must be (n,), got {codes.shape}")
-        a, b = self._functions(checks.integer("first", first, 0, MOST_NUMBER), len(codes))
-        return np.stack([a, b, codes], axis=1).astype(np.uint32)
+        own = self._functions(checks.integer("first", first, 0, MOST_NUMBER), len(codes))
+        return np.column_stack([own, codes]).astype(np.uint32)
 
-    def _functions(self, first: int, records: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _functions(self, first: int, records: int) -> NDArray[np.uint32]:
         """Return the functions of public numbers, whoever asks."""
-        return scaled_coefficients(words_of_numbers(public_key(0, "hash"), first, records, 2), self._prime)
+        return functions_of_numbers(public_key(0, "hash"), first, records, self._prime)
 
     def _checked(self, x: NDArray[Any], call: Call) -> NDArray[np.int64]:
         checks.records("x", x, 1)
         with zeros_if_refused(call.out):
             return checks.codes("x", x, self._size).reshape(-1).astype(np.int64)
 
-    def _hashed(
-        self, codes: NDArray[np.int64], a: NDArray[np.int64], b: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def _hashed(self, codes: NDArray[np.int64], own: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Return the hashed values of codes, each by its own function."""
-        return (a * codes + b) % self._prime * self.values // self._prime
+        return function_values(own, codes.astype(np.uint32), self._prime, self.values)
 
     def _answered(self, hashed: NDArray[Any], call: Call) -> NDArray[Any]:
         """Return the answers to hashed values."""
         return self._release.randomize(hashed, call.codes(call.keys[:1]))
 
+    def _program(self, numbers: Type) -> ClientProgram:
+        record = ClientRecord.of_codes(self._size, labels=self.labels)
+        draw = PublicDraw("affine", self._prime, self.values)
+        return ClientProgram(record, self._report_parts, self.channel, draw=draw)
+
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         codes = self._checked(x, call)
-        reports, hashed = np.empty((len(codes), 3), np.uint32), np.empty(len(codes), np.uint32)
-        for block, a, b in coefficient_blocks(call.keys[-1], len(codes), self._prime, call.first_chunk):
-            reports[block, 0], reports[block, 1] = a, b
-            hashed[block] = self._hashed(codes[block], a, b)
-        reports[:, 2] = self._answered(hashed, call)
+        own = functions(call.keys[-1], len(codes), self._prime, call.first_chunk)
+        reports = np.column_stack([own, self._answered(self._hashed(codes, own), call)]).astype(np.uint32)
         given = pack(reports, self._report_parts[0][1]) if call.output == "packed" else reports
         return given if call.out is None else fill(call.out, given)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Annotated, Any
@@ -15,10 +15,11 @@ from bitldp._core import Window, log_ratio, pack
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.categorical.hashing import OLH
+from bitldp.client.program import ClientProgram, Type
 from bitldp.mechanism.parameters import optional, whole
 from bitldp.privacy import ONE, Guarantee, calibrated, composed
 from bitldp.release.base import Call, called
-from bitldp.release.draws import coefficients
+from bitldp.release.draws import functions
 from bitldp.release.keyed import Ids, fitting, keyed_randomness
 from bitldp.release.window import WindowRelease, high_share, window
 
@@ -200,6 +201,9 @@ class LOLOHA(OLH):
     def _streams(self) -> int:
         return 3
 
+    def _program(self, numbers: Type) -> ClientProgram:
+        return replace(super()._program(numbers), second=self.second)
+
     def _answered(self, hashed: NDArray[Any], call: Call) -> NDArray[Any]:
         return self._again.randomize(super()._answered(hashed, call), call.codes(call.keys[1:2]))
 
@@ -236,10 +240,10 @@ class LOLOHA(OLH):
         codes = self._checked(np.atleast_1d(self._admit(x)), call)
         fitting(randomness, codes)
         # Of the id alone, so that it stays; as with all keyed draws, the answer is of the hashed value, too.
-        functions = coefficients(randomness.stage(2), len(codes), self.prime, 0)
-        hashed = self._hashed(codes, *functions)
+        own = functions(randomness.stage(2), len(codes), self.prime, 0)
+        hashed = self._hashed(codes, own)
         answer = super()._answered(hashed, call._replace(keys=[randomness.stage(0)]))
-        return np.stack([*functions, answer], axis=1).astype(np.uint32)
+        return np.column_stack([own, answer]).astype(np.uint32)
 
     def report(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -16,6 +16,7 @@ from bitldp.base import checks
 from bitldp.base.arrays import fill, zeros_if_refused
 from bitldp.base.keys import RandomSource
 from bitldp.categorical.unary import UnaryEncoding, _sue_channel
+from bitldp.client.program import ClientProgram, Type
 from bitldp.mechanism.parameters import optional
 from bitldp.privacy import ONE, Guarantee, added, calibrated
 from bitldp.release.base import Call, Source, called
@@ -156,6 +157,9 @@ class RAPPOR(UnaryEncoding):
 
     def _shortcut(self) -> None:
         """Return none: there are two steps."""
+
+    def _program(self, numbers: Type) -> ClientProgram:
+        return replace(super()._program(numbers), second=self._second)
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         keys, output, out, threads, first_chunk = call

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Window
 from bitldp.base import checks
+from bitldp.client.program import ClientProgram, ClientRecord, Type
 from bitldp.estimate.intervals import LetterLaw
 from bitldp.letters.spread import Mixed
 from bitldp.mechanism.base import Part, Takes
@@ -72,6 +73,10 @@ class CategoricalWindow(Labelled, TwoChances):
     def _shortcut(self) -> Direct | None:
         plain = type(self)._perturb is CategoricalWindow._perturb and self.labels is None
         return self._release.direct(self.columns) if plain else None
+
+    def _program(self, numbers: Type) -> ClientProgram:
+        record = ClientRecord.of_codes(self._cells, self.columns, self.labels)
+        return ClientProgram(record, self._report_parts, self.channel)
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         checks.records("x", x, self.columns)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Design
 from bitldp.base import checks
+from bitldp.client.program import ClientProgram, ClientRecord, Type
 from bitldp.estimate.means import countable
 from bitldp.estimate.statistics import counts_of
 from bitldp.mechanism.base import Part, Takes
@@ -160,6 +161,10 @@ class DesignCodes(Labelled, Frequencies):
         if self.labels is not None:
             return None
         return Direct.of(self._channel.randomize, (None, "codes", None, None, 0), "codes", 1)
+
+    def _program(self, numbers: Type) -> ClientProgram:
+        record = ClientRecord.of_codes(self._size, labels=self.labels)
+        return ClientProgram(record, self._report_parts, self._channel)
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         checks.records("x", x, 1)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Subset, Unary, count_ones
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
+from bitldp.client.program import ClientProgram, ClientRecord, Type
 from bitldp.mechanism.base import Output, Part, Takes
 from bitldp.mechanism.frequencies import Labelled, TwoChances
 from bitldp.mechanism.law import INPUTS, TABLE, Block, Experiment, Pair, Symbols, spread
@@ -72,6 +73,10 @@ class BitStrings(Labelled, TwoChances):
         if self.labels is not None:
             return None
         return Direct.of(self._channel.randomize, (None, "bits", None, None, 0), "bits", 1)
+
+    def _program(self, numbers: Type) -> ClientProgram:
+        record = ClientRecord.of_codes(self._size, labels=self.labels)
+        return ClientProgram(record, self._report_parts, self._channel)
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         (key, *_), output, out, threads, first_chunk = call

@@ -65,6 +65,13 @@ def estimate(
             metavar="FILE", help="Its privacy report; RELEASED.privacy.json by default, and in a folder."
         ),
     ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PLAN",
+            help="In place of a report: the TOML plan of a form whose clients sent what RELEASED holds.",
+        ),
+    ] = None,
     group_by: Annotated[
         list[str] | None,
         typer.Option(metavar="A,B,...", help="Kept columns: an answer for each of their values. Repeatable."),
@@ -207,6 +214,10 @@ def estimate(
         _check_question(question, given, group_by)
         groups = tuple(name for text in group_by or [] for name in names(text, "--group-by"))
         separator(delimiter)
+        if plan is not None:
+            if report is not None or plan.suffix != ".toml":
+                raise UsageError("--plan: is for a TOML file, in place of --report")
+            report, unchecked = plan, True
         if released == PIPE and report is None:
             raise UsageError("--report: is needed where the table comes from standard input")
         if not is_pipe(released) and not released.exists():
@@ -413,6 +424,8 @@ def _days(report: Path) -> dict[str, Any] | None:
 
 def _capped(report: Path) -> str:
     """Return what answers about a memoized release with a cap are off by; empty of any other."""
+    if report.suffix == ".toml":
+        return ""
     days = _days(report)
     if days is None or days["most"] is None:
         return ""
@@ -436,9 +449,10 @@ def _show_noted(rows: list[dict[str, Any]], form: str, groups: tuple[str, ...], 
 def _plan(report: Path) -> Any:
     from bitldp.tables.plan import TablePlan
 
-    document = _stated(report, "plan")
     try:
-        return TablePlan.from_document(document)
+        if report.suffix == ".toml":
+            return TablePlan.read(report)
+        return TablePlan.from_document(_stated(report, "plan"))
     except PlanError as error:
         raise UsageError(f"{report}: {error}") from None
 

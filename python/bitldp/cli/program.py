@@ -53,6 +53,10 @@ COMMANDS = {
         "bitldp.cli.explain:explain",
         "Show what a setting guarantees and how far off its reports are, without any data.",
     ),
+    "client": (
+        "bitldp.cli.client:client",
+        "Write and check the document by which a page, an app or a daemon randomizes as a mechanism does.",
+    ),
     "recommend": (
         "bitldp.cli.recommend:recommend",
         "Compare the mechanisms that fit a task at one exact epsilon; the best one first.",

@@ -19,6 +19,7 @@ from bitldp.base import checks
 from bitldp.base.arrays import position
 from bitldp.base.documents import facts_table
 from bitldp.base.keys import RandomSource
+from bitldp.client import mechanisms as clients
 from bitldp.estimate.estimates import Estimate
 from bitldp.letters.reach import Reach, checked_part
 from bitldp.mechanism.described import Variant, letter_facts
@@ -111,6 +112,8 @@ class Mechanism(metaclass=_Hinting):
     _no_mean: ClassVar[str] = "its reports are not numbers"
     _no_frequencies: ClassVar[str] = "its reports are not categories"
     _no_letters: ClassVar[str] = "the mean of its reports does not tell the input"
+
+    _no_document: ClassVar[str] = clients.NO_DOCUMENT  # why no other client can run it
 
     _lasting: ClassVar[str] = ""  # module and name that the class had at first, where it may have moved
 
@@ -372,6 +375,9 @@ class Mechanism(metaclass=_Hinting):
         if values.ndim == 1 and self.columns > 1:
             raise ValueError(f"x: shape must be (n, {self.columns}), got {values.shape}")
         return self._perturb(values, self._keyed(randomness, [values], output, threads))
+
+    client_document = clients.client_document
+    _program = clients.no_program
 
     def _admit(self, x: Any) -> NDArray[Any]:
         """Return records as an array of what `_perturb` takes, whatever they came as."""

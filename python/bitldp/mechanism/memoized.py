@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from numpy.typing import ArrayLike
 
 from bitldp.base import checks
 from bitldp.base.keys import check_secret
+from bitldp.client.document import KeyedAnswers
+from bitldp.client.mechanisms import document_of
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import Guarantee, composed
 from bitldp.release.keyed import Ids
@@ -105,6 +107,40 @@ class Memoized:
         """The guarantee over all rounds in which a record's value stays; `given` says what a change shows."""
         return self._guarantee
 
+    def client_document(
+        self,
+        *,
+        dtype: Literal["float32", "float64"] = "float64",
+        ids: Literal["u64", "digest", "text"] = "u64",
+    ) -> str:
+        """Return the mechanism as data for clients that keep a key of their own; see `client_document`.
+
+        Parameters
+        ----------
+        dtype : {"float32", "float64"}
+            As of `Mechanism.client_document`.
+        ids : {"u64", "digest", "text"}
+            What a client names a record by: a number, 32 bytes, or a text.
+
+        Returns
+        -------
+        str
+            The document of the mechanism, with the context of the question. The key is not part of it: each
+            client keeps one, and answers the same value alike for as long as it does.
+
+        Raises
+        ------
+        ValueError
+            As of `Mechanism.client_document`.
+        """
+        checks.choice("ids", ids, ("u64", "digest", "text"))
+        return document_of(self._mechanism, dtype, keyed=KeyedAnswers(self._context, 0, ids))
+
+    @property
+    def _context(self) -> bytes:
+        """Context of the keyed randomness."""
+        return b"memoized " + self._question.encode()
+
     def over(self, values: int) -> float:
         """Return the exact epsilon of all reports of a record that takes so many values, but for the changes.
 
@@ -153,9 +189,8 @@ class Memoized:
         ValueError, TypeError
             As `Mechanism.randomize_keyed`.
         """
-        context = b"memoized " + self._question.encode()
         return self._mechanism.randomize_keyed(
-            *records, key=self._key, ids=ids, context=context, output=output, threads=threads
+            *records, key=self._key, ids=ids, context=self._context, output=output, threads=threads
         )
 
     def __repr__(self) -> str:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Cube, Shift
 from bitldp.base import checks
 from bitldp.base.arrays import position
+from bitldp.client.program import ClientProgram, ClientRecord, PublicDraw, Type
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.intervals import LetterLaw, Table
 from bitldp.estimate.means import MeanAccumulator, SampledMeanAccumulator, checked_pairs
@@ -412,6 +413,17 @@ class Means(ArrayOrPair):
         if type(self)._perturb is not Means._perturb or self.k is not None or not self.clip:
             return None
         return self._release.direct(self.features)
+
+    def _program(self, numbers: Type) -> ClientProgram:
+        if type(self)._perturb is not Means._perturb:
+            return super()._program(numbers)
+        release, drawn = self._release, self._drawn
+        record = ClientRecord(
+            numbers, self.features, interval=self._ends, outside="clip" if self.clip else "refuse"
+        )
+        draw = None if drawn is None else PublicDraw("coordinates", self.features, drawn)
+        codec, ends = release.grids
+        return ClientProgram(record, self._report_parts, release.channel, codec, ends, draw=draw)
 
     def _admit(self, x: Any) -> NDArray[Any]:
         return checks.numbers("x", x)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Bits, Grid, Matrix, pack
 from bitldp.base.arrays import fill, readonly, zeros_if_refused
+from bitldp.client.program import ClientProgram, Placed, Type
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.numeric import Numeric
 from bitldp.mechanism.parameters import optional, whole
@@ -183,6 +184,11 @@ class BitBudgets(Numeric):
     def _build(self) -> None:
         super()._build()
         self._set(_guarantee=replace(self._guarantee, bit=self.channel.epsilon[0]))
+
+    def _program(self, numbers: Type) -> ClientProgram:
+        program, grid = super()._program(numbers), self._release.codec
+        assert grid is not None  # of numbers
+        return replace(program, codec=Placed(grid))
 
     @property
     def channel(self) -> Bits:

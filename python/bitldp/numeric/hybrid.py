@@ -134,16 +134,18 @@ class HybridRelease(Release):
     def channels(self) -> tuple[Any, ...]:
         return (*self.piecewise.channels, self.channel.matrix)
 
+    @property
+    def grids(self) -> tuple[Grid | None, Grid | None]:
+        return self.piecewise.codec, self.ends
+
     def randomize(self, x: ArrayLike, call: Call) -> NDArray[Any]:
         keys, output, out, threads, first_chunk = call
-        grids = (self.piecewise.codec, self.ends)
         return self.channel.randomize(
-            x, grids, self.letters, (keys[0], keys[1]), output, out, threads, first_chunk
+            x, self.grids, self.letters, (keys[0], keys[1]), output, out, threads, first_chunk
         )
 
     def direct(self, columns: int) -> Direct | None:
-        grids = (self.piecewise.codec, self.ends)
-        rest = (grids, None, (None, None), "codes", None, None, 0)
+        rest = (self.grids, None, (None, None), "codes", None, None, 0)
         return Direct.of(self.channel.randomize, rest, "codes", columns)
 
     def probabilities(self) -> NDArray[np.float64]:

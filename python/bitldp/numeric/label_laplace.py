@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Shift
 from bitldp.base import checks
 from bitldp.base.arrays import zeros_if_refused
+from bitldp.client.program import ClientProgram, ClientRecord, OneHot, Type
 from bitldp.estimate.estimates import Estimate, project_simplex
 from bitldp.estimate.intervals import LetterLaw, Table
 from bitldp.estimate.means import MeanAccumulator
@@ -132,6 +133,12 @@ class LabelLaplace(Labelled):
         if self._release.letters is None:
             raise self._uninformative("labels")
         return self._release.letters
+
+    def _program(self, numbers: Type) -> ClientProgram:
+        record = ClientRecord.of_codes(self._size, labels=self.labels)
+        return ClientProgram(
+            record, self._report_parts, self.channel, OneHot(self._size, self.channel.inputs - 1)
+        )
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         if np.ndim(x) > 1:

@@ -126,6 +126,9 @@ class HDG(Attributes):
     users: Annotated[int, at_least(1, 1 << 50)] = 100_000
     cells: Annotated[Any, _cells] = None
 
+    _no_document: ClassVar[str] = (
+        "its record is a pair on three grids, which version 1 of the schema does not derive"
+    )
     _no_mean: ClassVar[str] = "its reports are about ranges; use estimate_range"
     _takes: ClassVar[Takes | None] = None
     _laws: tuple[NodeLaw, ...] = field(init=False, repr=False, compare=False)

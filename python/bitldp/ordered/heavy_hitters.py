@@ -94,6 +94,7 @@ class HeavyHitters(Mechanism):
 
     _takes: ClassVar[Takes | None] = "words"
     _sized_by: ClassVar[str | None] = None
+    _no_document: ClassVar[str] = "its record is a word, of which version 1 of the schema hashes no beginning"
     _no_mean: ClassVar[str] = "its reports are of words; use estimate_top"
     _no_frequencies: ClassVar[str] = "nobody could list its words; use estimate_top"
     _words: Words = field(init=False, repr=False, compare=False)

@@ -91,6 +91,9 @@ class Hierarchy(Attributes):
     branching: Annotated[int, whole(2, 1024)] = 4
 
     _takes: ClassVar[Takes | None] = "ordered"
+    _no_document: ClassVar[str] = (
+        "its record is a value at several levels, which version 1 of the schema does not derive"
+    )
     _no_mean: ClassVar[str] = "its reports are about ranges; use estimate_range or estimate_quantile"
     _tree: Tree = field(init=False, repr=False, compare=False)
     _laws: tuple[NodeLaw, ...] = field(init=False, repr=False, compare=False)

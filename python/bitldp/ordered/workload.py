@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Matrix
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
+from bitldp.client.program import ClientProgram, ClientRecord, Type
 from bitldp.design.certificate import Certificate, certified
 from bitldp.design.questions import MOST_ANSWERS, NAMES, gram_of, questions
 from bitldp.design.workload import MOST_INPUTS
@@ -217,6 +218,10 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
 
     def _shortcut(self) -> Direct | None:
         return self._release.direct(1) if self.labels is None else None
+
+    def _program(self, numbers: Type) -> ClientProgram:
+        record = ClientRecord.of_codes(self._size, labels=self.labels)
+        return ClientProgram(record, self._report_parts, self._release.channel)
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         checks.records("x", x, 1)

@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Grid, pack
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
+from bitldp.client.mechanisms import no_document
+from bitldp.client.program import ClientProgram, ClientRecord, Type
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import LIARS, Estimate
 from bitldp.estimate.intervals import LetterLaw
@@ -226,6 +228,16 @@ class CandidateRelease(Frequencies):
 
     def _admit(self, x: Any) -> NDArray[Any]:
         return checks.plain("x", x) if self._grid is None else checks.numbers("x", x)
+
+    def _program(self, numbers: Type) -> ClientProgram:
+        if self.regions is not None:
+            raise no_document(self, "each region has a channel of its own")
+        grid = self._grid
+        record = ClientRecord.of_codes(len(self._points), self.features)
+        if grid is not None:
+            outside: Any = "clip" if grid.clip else "refuse"
+            record = ClientRecord(numbers, self.features, interval=(grid.low, grid.high), outside=outside)
+        return ClientProgram(record, self._report_parts, self._release.channel, grid)
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         checks.records("x", x, self.features)

@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import CHUNK, Cap, KeyedRandomness, keystream, pack
 from bitldp.base import checks
+from bitldp.client.mechanisms import no_document
+from bitldp.client.program import ClientProgram, ClientRecord, Type
 from bitldp.estimate.estimates import Estimate
 from bitldp.mechanism.attributes.release import payload, shape
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
@@ -305,6 +307,17 @@ class RecordCap(OnlyCategories):
     @property
     def _streams(self) -> int:
         return 2
+
+    def _program(self, numbers: Type) -> ClientProgram:
+        if self.k is not None:
+            raise no_document(
+                self,
+                "some of its attributes are drawn by kind, which version 1 of the schema has no draw for",
+            )
+        (drawn,) = self._law.drawn
+        order = tuple(int(each) for each in np.concatenate(self._of_kind))
+        record = ClientRecord.of_codes(tuple(self._sizes), len(self._sizes))
+        return ClientProgram(record, self._report_parts, drawn.channel, order=order)
 
     def _perturb(self, x: NDArray[Any], call: Call) -> Any:
         if call.out is not None:

@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks
 from bitldp.base.arrays import first
+from bitldp.client.program import ClientProgram, Type
 from bitldp.codecs import Categories
 from bitldp.estimate.estimates import Estimate
 from bitldp.mechanism.attributes.base import Answers, Attributes, AttributesAccumulator
+from bitldp.mechanism.attributes.release import EqualAttributes
 from bitldp.mechanism.parameters import Budget, CategoryNames, FieldId, Option, categories, one_of
 from bitldp.record.choice import ORACLES, indicators, indicators_worst, mean_indicators, oracle
 from bitldp.release.base import Call
@@ -154,6 +156,24 @@ class LabelledAttributes(Attributes):
     def _without_labels(self) -> Any:
         """Return the record of numbered categories with the same law."""
         return type(self)._quiet(**{**self.parameters, "attributes": self._sizes}) if self._labelled else self
+
+    def _program(self, numbers: Type) -> ClientProgram:
+        program = super()._program(numbers)
+        first = self.columns - len(self._sizes)
+        labelled = {
+            run: self._dictionaries[run.start - first]
+            for run in self._runs
+            if run.stop - run.start == 1 and run.start >= first
+        }
+
+        def named(run: EqualAttributes, part: ClientProgram) -> ClientProgram:
+            own = labelled.get(run)
+            if own is None or part.record is None:
+                return part
+            return replace(part, record=replace(part.record, labels=tuple(map(str, own.labels))))
+
+        parts = tuple(named(*both) for both in zip(self._runs, program.parts, strict=True))
+        return replace(program, parts=parts)
 
     def decode(self, reports: Any) -> tuple[Answers, ...]:
         """Return what the reports of each attribute stand for; see `Attributes.decode`.

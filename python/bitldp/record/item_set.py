@@ -178,6 +178,7 @@ class ItemSet(Padded, TwoChances):
     oracle: Annotated[str, one_of("best", *_ORACLES)] = "best"
 
     _exclusive: ClassVar[bool] = False
+    _no_document: ClassVar[str] = "its record is a set, of which version 1 of the schema draws no item"
     _no_mean: ClassVar[str] = "its reports are items; use estimate_frequencies"
 
     # Derived of the parameters while the mechanism is built.

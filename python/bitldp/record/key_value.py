@@ -110,6 +110,7 @@ class KeyValue(Padded, Mechanism):
     interval: Interval = (-1.0, 1.0)
     clip: Flag = True
 
+    _no_document: ClassVar[str] = "its record is a set, of which version 1 of the schema draws no item"
     _no_mean: ClassVar[str] = "its reports are keys with a sign; use estimate_means"
 
     # Derived of the parameters while the mechanism is built.

@@ -242,6 +242,11 @@ class MixedCap(NumbersAndCategories):
             factor *= float(math.prod(_gain(self._channel, subsets, [each]) for each in chosen) / gain)
         return factor, 1.0
 
+    _no_document: ClassVar[str] = (
+        "its numbers are dithered before one channel takes them with the categories, which version 1 of the "
+        "schema has no codec for"
+    )
+
     @property
     def channel(self) -> Cap:
         """The channel: its `high`, `windows`, `subsets` and `share` are the law; mute at epsilon 0."""

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Grid, Window, pack
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
+from bitldp.client.program import ClientProgram, ClientRecord, PublicDraw, Signs, Type
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.base import Mechanism, Part, Takes
 from bitldp.mechanism.law import Experiment, Pair
@@ -138,6 +139,15 @@ class SampledSigns(Means):
     @property
     def _streams(self) -> int:
         return 3
+
+    def _program(self, numbers: Type) -> ClientProgram:
+        record = ClientRecord(
+            numbers, self.features, interval=self._ends, outside="clip" if self.clip else "refuse"
+        )
+        grid = self._release.codec
+        assert grid is not None  # of numbers
+        draw = PublicDraw("coordinates", self.features, self._size)
+        return ClientProgram(record, self._report_parts, self.channel, Signs(grid, self._size), draw=draw)
 
     def _perturb(self, x: NDArray[Any], call: Call) -> Any:
         checks.records("x", x, self.features)

@@ -167,6 +167,11 @@ class Release:
         """The law of one release, as a channel; none where it is uninformative."""
         return () if self.epsilon == 0.0 else (self.channel,)
 
+    @property
+    def grids(self) -> tuple[Grid | None, Grid | None]:
+        """The grid that places numbers, and the one of a second channel, where there are two."""
+        return self.codec, None
+
     def randomize(self, x: ArrayLike, call: Call) -> NDArray[Any]:
         """Release values of any shape, each by itself."""
         return self.channel.randomize(

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Select
 from bitldp.base import checks
+from bitldp.client.program import ClientProgram, ClientRecord, Type
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols, worst_pair
@@ -91,6 +92,9 @@ class Selection(OneArray):
 
     def _admit(self, x: Any) -> NDArray[Any]:
         return checks.numbers("x", x)
+
+    def _program(self, numbers: Type) -> ClientProgram:
+        return ClientProgram(ClientRecord(numbers, self.columns), self._report_parts, self._channel)
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         """Select one coordinate of each vector of finite numbers, shape (n, features).

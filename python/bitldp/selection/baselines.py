@@ -130,6 +130,9 @@ class Compressed(Mechanism):
 
     _usual_size: ClassVar[int] = 100
     _numbers: Numeric = field(init=False, repr=False, compare=False)
+    _no_document: ClassVar[str] = (
+        "it compresses a vector by a public matrix of NumPy, whose sums differ between machines"
+    )
     _no_mean: ClassVar[str] = (
         "a projection to fewer dimensions cannot be undone, so that no unbiased estimate exists; "
         "recover(reports) is the estimate by the pseudo-inverse"

@@ -143,6 +143,9 @@ class TwoStage(Mechanism):
     selection: Selection
     release: Annotated[Means, FieldId("values")]
 
+    _no_document: ClassVar[str] = (
+        "a coordinate that was selected is released once more, which version 1 of the schema has no step for"
+    )
     _no_mean: ClassVar[str] = (
         "a coordinate that was not selected counts as 0, so that no unbiased estimate of the mean of the "
         "vectors exists; "

@@ -44,6 +44,7 @@ Batch: TypeAlias = "pa.Table | NDArray[Any]"
 DECODES = ("unbiased", "reported")
 
 _AT_ONCE = 1 << 16  # bytes of a table whose columns are copied at once
+_INT32 = 31  # bits of a code that int32 holds
 
 #: Texts of a CSV field that mean "no value".
 MISSING_TEXTS = ("", "na", "n/a", "nan", "null", "none", "?")
@@ -409,6 +410,15 @@ class ColumnCodec(ABC):
     def written(self, reports: NDArray[Any], arrow_type: pa.DataType) -> list[tuple[str, Any]]:
         """Return named columns for the reports on columns of an Arrow type."""
         return list(zip(self.names, _columns_of(reports), strict=True))
+
+    def signed(self, values: Any) -> Any:
+        """Return a released column with signed integers, which every engine has."""
+        if isinstance(values, np.ndarray) and values.dtype.kind == "u":
+            if self.output == "bits":
+                return pa.array(values.view(np.int8) if values.dtype == np.uint8 else values.astype(np.int8))
+            wide = max(bits for _, bits in self.mechanism._report_parts) > _INT32
+            return pa.array(values.astype(np.int64 if wide else np.int32))
+        return pa.array(values) if isinstance(values, np.ndarray) else values
 
     def written_array(self, reports: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
         """Return reports as an array of numbers of a dtype became."""

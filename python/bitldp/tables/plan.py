@@ -19,6 +19,7 @@ from bitldp.base.errors import PlanError
 from bitldp.privacy import Guarantee, added
 from bitldp.tables.aggregate import Aggregate
 from bitldp.tables.charges import ChargedRelease
+from bitldp.tables.clients import ClientForm
 from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.column import Column, canonical_digest, columns_of_toml, toml_of
 from bitldp.tables.engines import arrow_schema
@@ -33,11 +34,10 @@ from bitldp.tables.types import checked_types, refuse_other, rounded, types_of, 
 
 __all__ = ["TablePlan", "TableRelease"]
 
-_INT32 = 31  # bits of a code that int32 holds
 _ROWS = 1 << 17  # released at a time: more take memory that is fresh, which costs as much as the work
 
 
-class TablePlan:
+class TablePlan(ClientForm):
     """Plan of a table: columns that leave through a mechanism each, and columns that are kept as they are.
 
     Parameters
@@ -543,7 +543,7 @@ class TableRelease(ChargedRelease):
                 if self.days is not None:
                     reports = self.days.sent(number, ids, x, reports, self._of_series)
             arrow_type = table.schema.field(codec.inputs[0]).type
-            made += [(name, _signed(codec, values)) for name, values in codec.written(reports, arrow_type)]
+            made += [(name, codec.signed(values)) for name, values in codec.written(reports, arrow_type)]
             column += len(codec.columns)
         made += [(name, table.column(name)) for name in self.plan.keep]
         made += [(linked_name(name), self._pseudonyms(table.column(name))) for name in self.plan.keep_as]
@@ -604,16 +604,6 @@ class TableRelease(ChargedRelease):
             f"TableRelease(plan={self.plan.digest[:12]}, key={self._key!r}, record={self.record!r}, "
             f"snapshot={self.snapshot!r}{'' if self.days is None else f', {self.days!r}'})"
         )
-
-
-def _signed(codec: ColumnCodec, values: Any) -> Any:
-    """Return a released column with signed integers, which every engine has."""
-    if isinstance(values, np.ndarray) and values.dtype.kind == "u":
-        if codec.output == "bits":
-            return pa.array(values.view(np.int8) if values.dtype == np.uint8 else values.astype(np.int8))
-        wide = max(bits for _, bits in codec.mechanism._report_parts) > _INT32
-        return pa.array(values.astype(np.int64 if wide else np.int32))
-    return pa.array(values) if isinstance(values, np.ndarray) else values
 
 
 def _once(names: Iterable[str], problem: str) -> None:

@@ -6,6 +6,8 @@ use std::sync::OnceLock;
 use crate::error::{Error, Result};
 #[cfg(target_arch = "aarch64")]
 use crate::vector::neon;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+use crate::vector::wasm;
 #[cfg(target_arch = "x86_64")]
 use crate::vector::x86;
 use crate::vector::{Kernel, Portable, Vector};
@@ -24,6 +26,8 @@ pub(crate) enum Unit {
     Scalar,
     /// AArch64 with Advanced SIMD.
     Neon,
+    /// WebAssembly with SIMD of 128 bits. A module is compiled with it or without it.
+    Simd128,
     /// x86-64 with AVX2, BMI1, BMI2, LZCNT and POPCNT.
     Avx2,
     /// All of [`Unit::Avx2`], and AVX-512 F, BW, DQ and VL.
@@ -41,13 +45,15 @@ impl Isa {
 pub const ISA_VARIABLE: &str = "BITLDP_ISA";
 
 /// Every instruction set with kernels of its own.
-const ALL: [Isa; 4] = [Isa(Unit::Avx512), Isa(Unit::Avx2), Isa(Unit::Neon), Isa::Scalar];
+const ALL: [Isa; 5] = [Isa(Unit::Avx512), Isa(Unit::Avx2), Isa(Unit::Neon), Isa(Unit::Simd128), Isa::Scalar];
 
 /// Those of this architecture, best first: a processor that has one of them has all that come behind it.
 const OWN: &[Isa] = if cfg!(target_arch = "x86_64") {
     &[Isa(Unit::Avx512), Isa(Unit::Avx2), Isa::Scalar]
 } else if cfg!(target_arch = "aarch64") {
     &[Isa(Unit::Neon), Isa::Scalar]
+} else if cfg!(all(target_arch = "wasm32", target_feature = "simd128")) {
+    &[Isa(Unit::Simd128), Isa::Scalar]
 } else {
     &[Isa::Scalar]
 };
@@ -97,12 +103,13 @@ impl Isa {
         self.0
     }
 
-    /// `"scalar"`, `"neon"`, `"avx2"` or `"avx512"`.
+    /// `"scalar"`, `"simd128"`, `"neon"`, `"avx2"` or `"avx512"`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self.0 {
             Unit::Scalar => "scalar",
             Unit::Neon => "neon",
+            Unit::Simd128 => "simd128",
             Unit::Avx2 => "avx2",
             Unit::Avx512 => "avx512",
         }
@@ -151,7 +158,17 @@ fn detect() -> Isa {
     }
 }
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+/// An engine that lacks the instructions refuses the whole module.
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+fn detect() -> Isa {
+    Isa(Unit::Simd128)
+}
+
+#[cfg(not(any(
+    target_arch = "x86_64",
+    target_arch = "aarch64",
+    all(target_arch = "wasm32", target_feature = "simd128")
+)))]
 fn detect() -> Isa {
     Isa::Scalar
 }
@@ -163,7 +180,7 @@ fn detect() -> Isa {
 #[cfg(target_arch = "x86_64")]
 macro_rules! dispatch {
     ($isa:expr, $arguments:tt, $(avx512 => $avx512:path,)? $(avx2 => $avx2:path,)? $(neon => $neon:path,)?
-     _ => $otherwise:expr) => {
+     $(simd128 => $simd128:path,)? _ => $otherwise:expr) => {
         match $crate::isa::Isa::unit($isa) {
             // SAFETY: an `Isa` is made only of what this processor has.
             $($crate::isa::Unit::Avx512 => unsafe { $avx512 $arguments },)?
@@ -178,7 +195,7 @@ macro_rules! dispatch {
 #[cfg(target_arch = "aarch64")]
 macro_rules! dispatch {
     ($isa:expr, $arguments:tt, $(avx512 => $avx512:path,)? $(avx2 => $avx2:path,)? $(neon => $neon:path,)?
-     _ => $otherwise:expr) => {
+     $(simd128 => $simd128:path,)? _ => $otherwise:expr) => {
         match $crate::isa::Isa::unit($isa) {
             // SAFETY: an `Isa` is made only of what this processor has.
             $($crate::isa::Unit::Neon => unsafe { $neon $arguments },)?
@@ -187,11 +204,27 @@ macro_rules! dispatch {
     };
 }
 
-/// The same for an architecture without kernels of its own.
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+/// The same for WebAssembly.
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 macro_rules! dispatch {
     ($isa:expr, $arguments:tt, $(avx512 => $avx512:path,)? $(avx2 => $avx2:path,)? $(neon => $neon:path,)?
-     _ => $otherwise:expr) => {{
+     $(simd128 => $simd128:path,)? _ => $otherwise:expr) => {
+        match $crate::isa::Isa::unit($isa) {
+            $($crate::isa::Unit::Simd128 => $simd128 $arguments,)?
+            _ => $otherwise,
+        }
+    };
+}
+
+/// The same for an architecture without kernels of its own.
+#[cfg(not(any(
+    target_arch = "x86_64",
+    target_arch = "aarch64",
+    all(target_arch = "wasm32", target_feature = "simd128")
+)))]
+macro_rules! dispatch {
+    ($isa:expr, $arguments:tt, $(avx512 => $avx512:path,)? $(avx2 => $avx2:path,)? $(neon => $neon:path,)?
+     $(simd128 => $simd128:path,)? _ => $otherwise:expr) => {{
         let _ = $isa;
         $otherwise
     }};
@@ -203,7 +236,7 @@ pub(crate) use dispatch;
 pub(crate) fn compiled<K: Kernel>(isa: Isa, kernel: K) -> K::Answer {
     dispatch!(isa, (kernel),
         avx512 => x86::on_avx512, avx2 => x86::on_avx2, neon => neon::on_neon,
-        _ => kernel.run(Portable::default()))
+        simd128 => wasm::on_simd128, _ => kernel.run(Portable::default()))
 }
 
 /// Runs `work`, a short loop that the compiler can vectorise, compiled for `isa`. A closure that is called once an

@@ -41,6 +41,7 @@ mod alias;
 mod binomial;
 mod channel;
 mod codec;
+mod draws;
 mod error;
 mod io;
 mod isa;
@@ -53,13 +54,14 @@ mod vector;
 
 pub use aggregate::{Batch, Hashes, Maximization, Reports, Sampled, Sliding, Undo, undo_counts};
 pub use channel::{
-    Bit, Bits, BitsEpsilon, Call, Cap, Channel, Cube, Design, Keyed, KeyedCall, KeyedRandomness, Matrix,
-    Mixture, Select, Shift, Subset, Unary, Window,
+    Bit, Bits, BitsEpsilon, Call, Cap, Channel, Cube, Design, DesignFamily, Keyed, KeyedCall,
+    KeyedRandomness, Matrix, Mixture, Select, Shift, Subset, Unary, Window,
 };
 pub use codec::{
     Categories, Code, Coordinate, FixedPoint, Grid, GridRounding, Hashing, Infinities, Part, Real, Rotated,
     Rotation, RotationKind, SignBit, pack, pack_to, packed_len, unpack, unpack_to,
 };
+pub use draws::{Draws, distinct, scaled};
 pub use error::{Error, Result};
 pub use io::{Input, Output};
 pub use isa::{ISA_VARIABLE, Isa};

@@ -6,6 +6,8 @@
 
 #[cfg(target_arch = "aarch64")]
 pub(crate) mod neon;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+pub(crate) mod wasm;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86;
 
@@ -112,6 +114,7 @@ pub(crate) trait Kernel {
     /// The result.
     type Answer;
     /// True where registers that are kept in memory for a while are to be aligned, which takes a nanosecond a call.
+    #[cfg_attr(target_family = "wasm", allow(dead_code, reason = "there is no such thing"))]
     const ALIGNED: bool = true;
     /// The work. `any` is a register of the instruction set, of which the others are made. An implementation is marked
     /// `#[inline(always)]`.

@@ -10,7 +10,7 @@ use crate::channel::{channel, wrong_shape};
 use crate::error::to_python;
 use crate::fixed_point::{CODES, FixedPoint};
 use crate::keyed::Source;
-use crate::numbers::{List, Whole, count};
+use crate::numbers::{List, Weight, Whole, count, probability};
 
 /// Independent bits: each position of a bit string is reported as 1 with a probability that depends on that bit alone.
 ///
@@ -36,8 +36,15 @@ use crate::numbers::{List, Whole, count};
 #[pyclass(frozen, module = "bitldp._core")]
 pub(crate) struct Bits(bitldp_core::Bits);
 
-/// A probability for each position of each law.
-type Laws = Vec<Vec<f64>>;
+/// For each law and position the integers over 2^64 of a 1 and of a 0.
+type Thresholds = Vec<Vec<(u128, u128)>>;
+
+/// Makes the channel of laws.
+fn made(laws: Vec<Vec<Bit>>, features: Whole, pattern: Option<List<Whole>>) -> PyResult<Bits> {
+    let pattern =
+        pattern.map(|of| of.0.into_iter().map(|law| count("pattern", law)).collect()).transpose()?;
+    bitldp_core::Bits::new(laws, count("features", features)?, pattern).map(Bits).map_err(to_python)
+}
 
 channel! {
     impl Bits, |bits| {
@@ -97,10 +104,27 @@ channel! {
                 return Err(PyValueError::new_err("q: as many probabilities as in p are needed, law by law"));
             }
             let law = |(p, q): (List<f64>, List<f64>)| p.0.into_iter().zip(q.0).map(|(p, q)| Bit::new(p, q)).collect();
-            let laws = p.into_iter().zip(q).map(law).collect::<Result<_, _>>().map_err(to_python)?;
-            let pattern =
-                pattern.map(|of| of.0.into_iter().map(|law| count("pattern", law)).collect()).transpose()?;
-            bitldp_core::Bits::new(laws, count("features", features)?, pattern).map(Bits).map_err(to_python)
+            made(p.into_iter().zip(q).map(law).collect::<Result<_, _>>().map_err(to_python)?, features, pattern)
+        }
+
+        /// The channel of probabilities that are integers over 2**64.
+        ///
+        /// Parameters
+        /// ----------
+        /// thresholds : sequence of sequences of (int, int)
+        ///     For each law and position T_p and T_q, 0 to 2**64 each: what `thresholds` gives.
+        /// features, pattern
+        ///     As of the constructor.
+        #[staticmethod]
+        #[pyo3(signature = (thresholds, features, pattern = None))]
+        fn from_integers(
+            thresholds: List<List<(Weight, Weight)>>,
+            features: Whole,
+            pattern: Option<List<Whole>>,
+        ) -> PyResult<Bits> {
+            let bit = |(p, q)| Ok(Bit { p: probability("thresholds", p)?, q: probability("thresholds", q)? });
+            let law = |law: List<_>| law.0.into_iter().map(bit).collect();
+            made(thresholds.0.into_iter().map(law).collect::<PyResult<_>>()?, features, pattern)
         }
 
         /// Number of laws.
@@ -129,16 +153,19 @@ channel! {
         }
 
         /// For each law and position the integers (T_p, T_q) over 2**64 that the sampler compares with.
-        fn thresholds(&self) -> Vec<Vec<(u128, u128)>> {
+        fn thresholds(&self) -> Thresholds {
             let of_bit = |bit: &Bit| (bit.p.numerator(), bit.q.numerator());
             self.0.laws().iter().map(|law| law.iter().map(of_bit).collect()).collect()
         }
 
-        fn __getnewargs__(&self) -> (Laws, Laws, usize, Option<Vec<u32>>) {
-            let column =
-                |of: fn(&Bit) -> f64| self.0.laws().iter().map(|law| law.iter().map(of).collect()).collect();
-            let (p, q) = (column(|bit| bit.p.to_f64()), column(|bit| bit.q.to_f64()));
-            (p, q, self.0.features(), self.pattern())
+        /// Through the integers: floats would be rounded to others.
+        #[allow(clippy::type_complexity, reason = "the arguments of the constructor")]
+        fn __reduce__<'py>(
+            slf: &Bound<'py, Self>,
+        ) -> PyResult<(Bound<'py, PyAny>, (Thresholds, usize, Option<Vec<u32>>))> {
+            let own = slf.get();
+            let arguments = (own.thresholds(), own.0.features(), own.pattern());
+            Ok((slf.get_type().getattr("from_integers")?, arguments))
         }
     }
 

@@ -1,6 +1,6 @@
 //! The class `Cap`: uniform about the input with one probability, uniform on everything otherwise.
 
-use bitldp_core::{Channel, Probability};
+use bitldp_core::Channel;
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::channel::{Letters, channel, letters, wrong_shape};
 use crate::error::to_python;
 use crate::grid::Grid;
 use crate::keyed::Source;
-use crate::numbers::{List, Weight, Whole, count, large};
+use crate::numbers::{List, Weight, Whole, count, large, probability};
 
 /// Records of several codes: with probability ``high`` over 2**64 the report is uniform on the set N(x) about the record x,
 /// and otherwise uniform on everything.
@@ -109,7 +109,7 @@ channel! {
             mute: bool,
         ) -> PyResult<Cap> {
             let (windows, subsets) = (pairs("windows", windows)?, pairs("subsets", subsets)?);
-            let high = high.get("high", "2**64", |high| Probability::from_numerator(high).ok())?;
+            let high = probability("high", high)?;
             let hits = count("hits", hits)?;
             // Hundreds of subsets take a second to count.
             let cap = py.detach(|| bitldp_core::Cap::new(windows, subsets, hits, high)).map_err(to_python)?;

@@ -1,6 +1,6 @@
 //! The class `Cube`: whole records of signs.
 
-use bitldp_core::{Channel, Input, Probability};
+use bitldp_core::{Channel, Input};
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::channel::{channel, wrong_shape};
 use crate::error::to_python;
 use crate::grid::Grid;
 use crate::keyed::Source;
-use crate::numbers::{Weight, Whole, count, large};
+use crate::numbers::{Weight, Whole, count, large, probability};
 
 /// Whole records of signs: with probability ``high`` over 2**64 a report is uniform among the strings that agree with the
 /// input in at least ``near`` places, otherwise among those that agree in at most ``far``.
@@ -39,10 +39,6 @@ use crate::numbers::{Weight, Whole, count, large};
 /// records; those that differ in one place reach it. Neither branches nor addresses depend on the input.
 #[pyclass(frozen, module = "bitldp._core")]
 pub(crate) struct Cube(bitldp_core::Cube);
-
-fn high_of(high: Weight) -> PyResult<Probability> {
-    high.get("high", "2**64", |high| Probability::from_numerator(high).ok())
-}
 
 channel! {
     impl Cube, |cube| format!("{} bits, {} agreements", cube.bits(), cube.near());
@@ -82,7 +78,7 @@ channel! {
         #[pyo3(signature = (bits, near, far, high, mute = false))]
         fn new(py: Python<'_>, bits: Whole, near: Whole, far: Whole, high: Weight, mute: bool) -> PyResult<Cube> {
             let (bits, near, far) = (count("bits", bits)?, count("near", near)?, count("far", far)?);
-            let high = high_of(high)?;
+            let high = probability("high", high)?;
             // Long records take a second to prepare.
             let cube = py.detach(|| bitldp_core::Cube::new(bits, near, far, high)).map_err(to_python)?;
             Ok(Cube(if mute { cube.muted() } else { cube }))
@@ -103,7 +99,7 @@ channel! {
         /// The same sets with another probability; they are shared, not prepared anew.
         #[pyo3(signature = (high, mute = false))]
         fn with_high(&self, high: Weight, mute: bool) -> PyResult<Cube> {
-            let cube = self.0.with_high(high_of(high)?);
+            let cube = self.0.with_high(probability("high", high)?);
             Ok(Cube(if mute { cube.muted() } else { cube }))
         }
 

@@ -7,6 +7,7 @@ mod cap;
 mod channel;
 mod cube;
 mod design;
+mod draws;
 mod error;
 mod fixed_point;
 mod grid;
@@ -45,6 +46,8 @@ mod _core {
     use super::cube::Cube;
     #[pymodule_export]
     use super::design::Design;
+    #[pymodule_export]
+    use super::draws::{coordinates, distinct, function_values, functions, scaled, words};
     #[pymodule_export]
     use super::fixed_point::FixedPoint;
     #[pymodule_export]

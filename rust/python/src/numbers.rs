@@ -1,5 +1,6 @@
 //! Integers of Python: what the core's types do not hold is refused by its argument's name.
 
+use bitldp_core::Probability;
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -84,6 +85,14 @@ impl Weight {
         let refused = || PyValueError::new_err(format!("{name}: an integer from 0 to {most} is needed"));
         self.0.and_then(convert).ok_or_else(refused)
     }
+}
+
+/// The probability of an integer over 2^64.
+///
+/// # Errors
+/// An integer that is negative, or above 2^64.
+pub(crate) fn probability(name: &str, integer: Weight) -> PyResult<Probability> {
+    integer.get(name, "2**64", |integer| Probability::from_numerator(integer).ok())
 }
 
 /// The integers of weights; the core checks their sum.

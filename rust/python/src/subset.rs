@@ -8,7 +8,7 @@ use crate::arrays::{self, Form};
 use crate::channel::{channel, wrong_shape};
 use crate::error::to_python;
 use crate::keyed::Source;
-use crate::numbers::{Whole, count};
+use crate::numbers::{Weight, Whole, count, probability};
 
 /// Subsets of ``size`` of ``elements`` elements: one of those that hold the input, uniformly, with probability ``high``, and
 /// otherwise one of the others, uniformly.
@@ -35,6 +35,11 @@ use crate::numbers::{Whole, count};
 /// Neither branches nor addresses depend on the input.
 #[pyclass(frozen, module = "bitldp._core")]
 pub(crate) struct Subset(bitldp_core::Subset);
+
+fn muted(subset: bitldp_core::Result<bitldp_core::Subset>, mute: bool) -> PyResult<Subset> {
+    let subset = subset.map_err(to_python)?;
+    Ok(Subset(if mute { subset.muted() } else { subset }))
+}
 
 channel! {
     impl Subset, |subset| format!("{} of {} elements", subset.size(), subset.elements());
@@ -71,8 +76,22 @@ channel! {
         #[pyo3(signature = (elements, size, high, mute = false))]
         fn new(elements: Whole, size: Whole, high: f64, mute: bool) -> PyResult<Subset> {
             let (elements, size) = (count("elements", elements)?, count("size", size)?);
-            let subset = bitldp_core::Subset::new(elements, size, high).map_err(to_python)?;
-            Ok(Subset(if mute { subset.muted() } else { subset }))
+            muted(bitldp_core::Subset::new(elements, size, high), mute)
+        }
+
+        /// The subsets of a probability that is an integer over 2**64.
+        ///
+        /// Parameters
+        /// ----------
+        /// high : int
+        ///     T, 0 to 2**64: what `high` gives.
+        /// elements, size, mute
+        ///     As of the constructor.
+        #[staticmethod]
+        #[pyo3(signature = (elements, size, high, mute = false))]
+        fn from_integers(elements: Whole, size: Whole, high: Weight, mute: bool) -> PyResult<Subset> {
+            let (elements, size) = (count("elements", elements)?, count("size", size)?);
+            muted(bitldp_core::Subset::from_probability(elements, size, probability("high", high)?), mute)
         }
 
         /// The integer T over 2**64: the probability of a subset that holds the input.
@@ -87,8 +106,11 @@ channel! {
             self.0.is_mute()
         }
 
-        fn __getnewargs__(&self) -> (u32, u32, f64, bool) {
-            (self.0.elements(), self.0.size(), self.0.high().to_f64(), self.0.is_mute())
+        /// Through the integer: a float would be rounded to another.
+        fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (u32, u32, u128, bool))> {
+            let own = &slf.get().0;
+            let arguments = (own.elements(), own.size(), own.high().numerator(), own.is_mute());
+            Ok((slf.get_type().getattr("from_integers")?, arguments))
         }
     }
 

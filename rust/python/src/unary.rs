@@ -8,7 +8,7 @@ use crate::arrays::{self, Form};
 use crate::channel::{channel, wrong_shape};
 use crate::error::to_python;
 use crate::keyed::Source;
-use crate::numbers::{Whole, count};
+use crate::numbers::{Weight, Whole, count, probability};
 
 /// Independent bits on one-hot input: category x becomes k bits, of which position x is reported as 1 with
 /// probability p and every other with q.
@@ -67,6 +67,20 @@ channel! {
             bitldp_core::Unary::new(count("categories", categories)?, bit).map(Unary).map_err(to_python)
         }
 
+        /// The channel of probabilities that are integers over 2**64.
+        ///
+        /// Parameters
+        /// ----------
+        /// categories : int
+        ///     As of the constructor.
+        /// p, q : int
+        ///     T_p and T_q, 0 to 2**64 each: what `thresholds` gives.
+        #[staticmethod]
+        fn from_integers(categories: Whole, p: Weight, q: Weight) -> PyResult<Unary> {
+            let bit = Bit { p: probability("p", p)?, q: probability("q", q)? };
+            bitldp_core::Unary::new(count("categories", categories)?, bit).map(Unary).map_err(to_python)
+        }
+
         /// The exact epsilon of the worst bit, and of a record (twice: it has one feature), on one-hot input.
         #[getter]
         fn epsilon(&self) -> (f64, f64, f64) {
@@ -78,8 +92,10 @@ channel! {
             (self.0.bit().p.numerator(), self.0.bit().q.numerator())
         }
 
-        fn __getnewargs__(&self) -> (usize, f64, f64) {
-            (self.0.categories(), self.0.bit().p.to_f64(), self.0.bit().q.to_f64())
+        /// Through the integers: floats would be rounded to others.
+        fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (usize, u128, u128))> {
+            let (p, q) = slf.get().thresholds();
+            Ok((slf.get_type().getattr("from_integers")?, (slf.get().0.categories(), p, q)))
         }
     }
 

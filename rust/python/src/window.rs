@@ -12,7 +12,7 @@ use crate::channel::{Letters, channel, letters, table};
 use crate::error::to_python;
 use crate::grid::Grid;
 use crate::keyed::Source;
-use crate::numbers::{Whole, count};
+use crate::numbers::{Weight, Whole, count, probability};
 
 /// N cells of which an input makes some likely: the report is one of those, uniformly, with probability ``high``, and
 /// otherwise one of the others, uniformly.
@@ -46,6 +46,31 @@ pub(crate) struct Window(pub(crate) Arc<bitldp_core::Window>);
 /// The rows of cells from best to worst.
 type Order<'py> = Bound<'py, PyArray2<u16>>;
 
+/// The arguments that make the channel again.
+type Integers<'py> = (u32, u32, u128, Option<Order<'py>>, bool);
+
+/// The entries of an order.
+///
+/// # Errors
+/// Another shape than that of `cells` rows of as many.
+fn rows(cells: u32, order: Option<PyReadonlyArray2<'_, u16>>) -> PyResult<Option<Vec<u16>>> {
+    match order {
+        None => Ok(None),
+        Some(order) if order.shape() == [cells as usize, cells as usize] => {
+            copied(order.as_array()).map(Some)
+        }
+        Some(order) => {
+            let text = format!("order: shape {} is not allowed; ({cells}, {cells}) is", tuple(order.shape()));
+            Err(PyValueError::new_err(text))
+        }
+    }
+}
+
+fn muted(window: bitldp_core::Result<bitldp_core::Window>, mute: bool) -> PyResult<Window> {
+    let window = window.map_err(to_python)?;
+    Ok(Window(Arc::new(if mute { window.muted() } else { window })))
+}
+
 channel! {
     impl Window, |window| format!("{} of {} cells", window.width(), window.cells());
 
@@ -69,19 +94,29 @@ channel! {
             mute: bool,
         ) -> PyResult<Window> {
             let (cells, width) = (count::<u32>("cells", cells)?, count("width", width)?);
-            let order = match order {
-                None => None,
-                Some(order) if order.shape() == [cells as usize, cells as usize] => {
-                    Some(copied(order.as_array())?)
-                }
-                Some(order) => {
-                    let text =
-                        format!("order: shape {} is not allowed; ({cells}, {cells}) is", tuple(order.shape()));
-                    return Err(PyValueError::new_err(text));
-                }
-            };
-            let window = bitldp_core::Window::new(cells, width, high, order).map_err(to_python)?;
-            Ok(Window(Arc::new(if mute { window.muted() } else { window })))
+            muted(bitldp_core::Window::new(cells, width, high, rows(cells, order)?), mute)
+        }
+
+        /// The window of a probability that is an integer over 2**64.
+        ///
+        /// Parameters
+        /// ----------
+        /// high : int
+        ///     T, 0 to 2**64: what `high` gives.
+        /// cells, width, order, mute
+        ///     As of the constructor.
+        #[staticmethod]
+        #[pyo3(signature = (cells, width, high, order = None, mute = false))]
+        fn from_integers(
+            cells: Whole,
+            width: Whole,
+            high: Weight,
+            order: Option<PyReadonlyArray2<'_, u16>>,
+            mute: bool,
+        ) -> PyResult<Window> {
+            let (cells, width) = (count::<u32>("cells", cells)?, count("width", width)?);
+            let (high, order) = (probability("high", high)?, rows(cells, order)?);
+            muted(bitldp_core::Window::from_probability(cells, width, high, order), mute)
         }
 
         /// The integer T over 2**64: the probability of a report inside the window.
@@ -113,9 +148,12 @@ channel! {
             self.0.order().map(|order| table(py, order.to_vec(), cells)).transpose()
         }
 
-        fn __getnewargs__<'py>(&self, py: Python<'py>) -> PyResult<(u32, u32, f64, Option<Order<'py>>, bool)> {
-            let order = self.order(py)?;
-            Ok((self.0.cells(), self.0.width(), self.0.high().to_f64(), order, self.0.is_mute()))
+        /// Through the integers: floats would be rounded to others.
+        fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Integers<'py>)> {
+            let (window, order) = (slf.get(), slf.get().order(slf.py())?);
+            let own = &window.0;
+            let arguments = (own.cells(), own.width(), window.high(), order, own.is_mute());
+            Ok((slf.get_type().getattr("from_integers")?, arguments))
         }
     }
 

@@ -99,6 +99,7 @@ def test_oracles_have_a_variance_of_a_frequency(name: str) -> None:
 
 PUBLIC = {  # of every mechanism, whatever it answers
     "accumulator",
+    "client_document",
     "columns",
     "decode",
     "extremes",

@@ -73,6 +73,9 @@ class Ball(Means):
     radius: Annotated[float, ball_radius] = 1.0
     clip: Flag = True
 
+    _no_document: ClassVar[str] = (
+        "its epsilon is a bound over all vectors of the ball, which no other client computes again"
+    )
     _takes: ClassVar[Takes | None] = "ball"
     _usual_size: ClassVar[int] = 100
 

@@ -106,6 +106,9 @@ class CLDP(Means):
     clip: Flag = True
     norm: Norm = "l1"
 
+    _no_document: ClassVar[str] = (
+        "it clips to the ball by sums of NumPy, which no other client makes in the same order"
+    )
     _takes: ClassVar[Takes | None] = "ball"
     _usual_size: ClassVar[int] = 100
     outputs: ClassVar[tuple[str, ...]] = ("codes", "packed")

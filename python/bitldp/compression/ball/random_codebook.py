@@ -101,6 +101,9 @@ class RandomCodebook(RotatedMeans):
     ] = 0
     clip: Flag = True
 
+    _no_document: ClassVar[str] = (
+        "its codebook is made of NumPy's logarithms and cosines, which differ between machines"
+    )
     _usual_size: ClassVar[int] = 8
     k: int = field(init=False, repr=False, compare=False)  # likely ranks; set on the instance
     _release: DirectedRelease = field(init=False, repr=False, compare=False)

@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Rotation, Select
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
+from bitldp.client.mechanisms import no_document
+from bitldp.client.program import ClientProgram, ClientRecord, PublicRotation, Type
 from bitldp.compression.ball.base import check_shape, inside, norms
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.intervals import LetterLaw
@@ -179,6 +181,17 @@ class RotatedMeans(Means):
         if not self.clip:
             inside(x, self.features, 2, self.radius, False)
         return x.reshape(-1, self.features)
+
+    def _program(self, numbers: Type) -> ClientProgram:
+        release = self._release
+        if type(release) is not RotatedRelease:
+            raise no_document(self, self._no_document)
+        if not self.clip:
+            raise no_document(self, "it refuses vectors outside the ball, and other clients scale them to it")
+        draw = PublicRotation(release.rotation, release.rotations, release.count)
+        return ClientProgram(
+            ClientRecord(numbers, self.features), self._report_parts, release.channel, draw=draw
+        )
 
     def _perturb(self, x: NDArray[Any], call: Call) -> RotatedReports:
         table = self._checked(x, call)

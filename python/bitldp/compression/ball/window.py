@@ -105,6 +105,9 @@ class BallWindow(Means):
     reach: int | None = None
     clip: Flag = True
 
+    _no_document: ClassVar[str] = (
+        "it clips to the ball by sums of NumPy, which no other client makes in the same order"
+    )
     _takes: ClassVar[Takes | None] = "ball"
     _usual_size: ClassVar[int] = 3
     _power: ClassVar[int] = 2  # of the norm

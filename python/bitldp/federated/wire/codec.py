@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
+from bitldp.client import ModelUpdate, NoDocumentError
+from bitldp.client.document import UPDATE_SLACK
+from bitldp.client.mechanisms import document_of
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.means import SampledMeanAccumulator
 from bitldp.federated.wire.arrays import Integers, Layout
@@ -133,7 +136,6 @@ Factory = Callable[[int], Mechanism]
 _MOST_PLANS = 16
 _MOST_ROWS = 1 << 20
 _SPARSE = 8  # a vector has so many times the coordinates that its report names, or it is made whole
-_SLACK = 1.0 - 2.0**-48  # of a clipped norm, so that rounding of the products never leads past it
 
 
 @dataclass(frozen=True)
@@ -421,7 +423,7 @@ class UpdatePlan:
             length = np.sqrt(np.square(unit).sum(axis=1, keepdims=True))
         with np.errstate(over="ignore"):  # past the range of doubles is beyond the clip
             beyond = length * largest > clip
-        unit *= np.divide(clip * _SLACK, length, out=np.zeros_like(length), where=length > 0.0)
+        unit *= np.divide(clip * UPDATE_SLACK, length, out=np.zeros_like(length), where=length > 0.0)
         np.copyto(unit, table, where=~beyond)
         return unit
 
@@ -472,6 +474,32 @@ class UpdatePlan:
         table = values.reshape(-1, self.mechanism.columns)
         reports = self.mechanism.randomize(table, rng=rng, output=self.form.output, threads=threads)
         return self.form.split(reports, len(table))
+
+    def client_document(self, *, spends: tuple[str, int] | None = None) -> str:
+        """Return the plan as data for a client that is not Python: clip, interval, law, and header.
+
+        Parameters
+        ----------
+        spends : (str, int), optional
+            As of `Mechanism.client_document`.
+
+        Returns
+        -------
+        str
+            Canonical JSON, whose epsilon is that of all records of an update; the vector that a client gives
+            is that of `flatten`, in double precision, and what it sends is what `decode` takes.
+
+        Raises
+        ------
+        NoDocumentError
+            As of `Mechanism.client_document`, and for several rows.
+        """
+        if self.rows > 1:
+            raise NoDocumentError("client_document: a client sends one update, and no rows of several")
+        head = self.header
+        norm: Any = head.norm
+        update = ModelUpdate(head.clip, norm, head.low, head.high, head.records, head.encoded())
+        return document_of(self.mechanism, "float64", spends, update=update)
 
     def decode(self, data: bytes | NDArray[np.uint8]) -> NDArray[np.float64]:
         """Return the vector of a report; its mean over the randomness is the mean clipped update.

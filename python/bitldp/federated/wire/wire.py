@@ -8,7 +8,6 @@ forgery: whoever can send a report can send any report.
 from __future__ import annotations
 
 import hashlib
-import json
 import struct
 import zlib
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import pack, unpack
-from bitldp.mechanism.base import Mechanism
+from bitldp.client.mechanisms import fingerprint_digest
 
 __all__ = [
     "CHECKSUM",
@@ -250,12 +249,6 @@ def compare(received: Header, expected: Header) -> None:
             expected, field.name
         ):
             raise WireError("form", f"report: {field.name} differ from what the mechanism makes")
-
-
-def fingerprint_digest(mechanism: Mechanism) -> bytes:
-    """Return a digest of 16 bytes that tells mechanisms apart whose reports must not be mixed."""
-    text = json.dumps(mechanism.fingerprint(), sort_keys=True, separators=(",", ":"), default=repr)
-    return hashlib.sha256(text.encode()).digest()[:16]
 
 
 def write(header: Header, codes: Sequence[NDArray[Any]]) -> NDArray[np.uint8]:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from bitldp._core import pack
 from bitldp.base import checks
+from bitldp.client.mechanisms import NO_DOCUMENT, no_document
+from bitldp.client.program import ClientProgram, PublicDraw, Type
 from bitldp.estimate import saved
 from bitldp.estimate.accumulators import BatchAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate
@@ -197,6 +199,20 @@ class Attributes(Mechanism):
             EqualAttributes(parts[i], i, j) for i, j in zip(starts, [*starts[1:], len(parts)], strict=True)
         ]
         self._set(_parts=tuple(parts), _runs=tuple(runs), _form=common([each.mechanism for each in runs]))
+
+    def _program(self, numbers: Type) -> ClientProgram:
+        if self._no_document != NO_DOCUMENT:
+            raise no_document(self, self._no_document)
+        parts = []
+        for run in self._runs:
+            count, one = run.stop - run.start, run.mechanism._program(numbers)
+            if one.record is None or len(one.fields) > 1 or one.draw is not None:
+                raise no_document(self, f"{type(run.mechanism).__name__} answers for an attribute of it")
+            ((width, bits),) = one.fields
+            record = replace(one.record, columns=count, labels=None)
+            parts.append(replace(one, record=record, fields=((count * width, bits),)))
+        draw = None if self.k is None else PublicDraw("coordinates", self.columns, self.k)
+        return ClientProgram(None, self._report_parts, parts=tuple(parts), draw=draw, chunked=True)
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:

@@ -1,6 +1,7 @@
 //! For how many reports each input has the reported value of the hash function of the report.
 
 use super::{Failed, Totals, table};
+use crate::draws::scaled;
 use crate::error::{Error, Result, argument, element, zeros};
 use crate::isa::{Isa, compiled};
 use crate::parallel::for_chunks;
@@ -37,6 +38,22 @@ impl Hashes {
             return Err(argument("values", format!("{values} is not allowed; 2 to {prime} are")));
         }
         Ok(Hashes { prime, values })
+    }
+
+    /// The function of two draws of 64 bits: `a` and `b`, whose chances differ from uniform by less than `prime / 2^64` of
+    /// their value.
+    #[must_use]
+    pub const fn function(&self, draws: [u64; 2]) -> [u32; 2] {
+        [1 + scaled(draws[0], self.prime - 1), scaled(draws[1], self.prime)]
+    }
+
+    /// The value that a function has at `input`.
+    #[must_use]
+    pub fn value(&self, [a, b]: [u32; 2], input: u32) -> u32 {
+        // Factors below 2^32, and a remainder below 2^31: neither product overflows.
+        let product = u64::from(a) * u64::from(input) + u64::from(b);
+        let remainder = product % u64::from(self.prime);
+        (remainder * u64::from(self.values) / u64::from(self.prime)) as u32
     }
 
     /// For how many `reports`, triples of `a`, `b` and a value, each input below `inputs` has that value.

@@ -3,9 +3,9 @@
 use super::call::{Call, Channel};
 use super::categorical::{Categorical, check_grid, check_output, no_row, randomize, report_bits};
 use super::keyed::{Keyed, KeyedCall, records};
-use super::window::Window;
+use super::window::{Window, toward_uniform};
 use crate::codec::Grid;
-use crate::error::{Result, argument, element, zeros};
+use crate::error::{Error, Result, argument, element, zeros};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::categorical::{
@@ -39,6 +39,17 @@ pub struct Design {
     family: Family,
 }
 
+/// The kind of a [`Design`], which with its numbers says which cells a block has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DesignFamily<'a> {
+    /// Translates of the cells in front of an order of all of them: [`Design::translates`].
+    Translates(&'a [u32]),
+    /// Arithmetic progressions: [`Design::progressions`].
+    Progressions,
+    /// Halves by the rows of Hadamard matrices: [`Design::halves`].
+    Halves,
+}
+
 /// Where the blocks lie.
 enum Family {
     Translates(Vec<u32>),
@@ -56,7 +67,11 @@ impl Design {
     /// an order that does not list every cell once.
     pub fn translates(inputs: u32, width: u32, high: f64, order: Vec<u32>) -> Result<Design> {
         let cells = u32::try_from(order.len()).unwrap_or(u32::MAX);
-        let design = Design::over(inputs, (cells, width, high), Family::Translates(Vec::new()))?;
+        Design::ordered(inputs, (cells, width, toward_uniform(cells, width, high)?), order)
+    }
+
+    fn ordered(inputs: u32, law: (u32, u32, Probability), order: Vec<u32>) -> Result<Design> {
+        let design = Design::over(inputs, law, Family::Translates(Vec::new()))?;
         let mut seen: Vec<bool> = zeros(order.len())?;
         for (index, &cell) in order.iter().enumerate() {
             match seen.get_mut(cell as usize) {
@@ -79,8 +94,14 @@ impl Design {
     /// [`Error::Argument`](crate::Error::Argument) for another modulus, or one not below `2^16`, and as
     /// [`Design::translates`].
     pub fn progressions(inputs: u32, modulus: u32, width: u32, high: f64) -> Result<Design> {
-        let divided = (2..width.max(3)).any(|divisor| modulus.is_multiple_of(divisor));
-        if !(3..MODULI).contains(&modulus) || divided {
+        Design::stepped(inputs, (modulus, width, toward_uniform(modulus, width, high)?))
+    }
+
+    fn stepped(inputs: u32, law: (u32, u32, Probability)) -> Result<Design> {
+        let (modulus, width, _) = law;
+        // A width that is no width is refused with the window.
+        let divided = || (2..width.max(3).min(modulus)).any(|divisor| modulus.is_multiple_of(divisor));
+        if !(3..MODULI).contains(&modulus) || divided() {
             let reason = format!(
                 "{modulus} is not allowed; 3 to {} are, without divisors from 2 to {}",
                 MODULI - 1,
@@ -89,7 +110,7 @@ impl Design {
             return Err(argument("modulus", reason));
         }
         let divisors = ProgressionLaw::divisors(modulus);
-        Design::over(inputs, (modulus, width, high), Family::Progressions(divisors))
+        Design::over(inputs, law, Family::Progressions(divisors))
     }
 
     /// Halves of blocks, by the rows of Hadamard matrices: `2^apart` blocks of `2^bits` cells; input `x` has the half of
@@ -102,22 +123,64 @@ impl Design {
             let reason = format!("2^{bits} is not allowed; with apart={apart}, 2 to {MOST} cells are");
             return Err(argument("bits", reason));
         }
-        let most = ((1 << bits) - 1) << apart;
-        if inputs > most {
-            return Err(argument("inputs", format!("{inputs} are not allowed; up to {most} are")));
-        }
-        let family = Family::Halves(Halves { bits, apart });
-        Design::over(inputs, (1 << (bits + apart), 1 << (bits - 1), high), family)
+        let (cells, width) = (1 << (bits + apart), 1 << (bits - 1));
+        let law = (cells, width, toward_uniform(cells, width, high)?);
+        Design::halved(inputs, law, Halves { bits, apart })
     }
 
-    fn over(inputs: u32, (cells, width, high): (u32, u32, f64), family: Family) -> Result<Design> {
+    fn halved(inputs: u32, law: (u32, u32, Probability), halves: Halves) -> Result<Design> {
+        let most = ((1u64 << halves.bits) - 1) << halves.apart;
+        if u64::from(inputs) > most {
+            return Err(argument("inputs", format!("{inputs} are not allowed; up to {most} are")));
+        }
+        Design::over(inputs, law, Family::Halves(halves))
+    }
+
+    /// The design whose probability is an integer over 2^64: what [`family`](Self::family), [`inputs`](Self::inputs),
+    /// [`cells`](Self::cells), [`width`](Self::width) and [`high`](Self::high) say makes it again.
+    ///
+    /// # Errors
+    /// As the constructor of that family; [`Error::Shape`] for an order of another number of cells, and
+    /// [`Error::Argument`] for halves of other sizes than powers of two.
+    pub fn from_probability(
+        family: DesignFamily<'_>,
+        inputs: u32,
+        cells: u32,
+        width: u32,
+        high: Probability,
+    ) -> Result<Design> {
+        let law = (cells, width, high);
+        match family {
+            DesignFamily::Translates(order) if order.len() != cells as usize => {
+                let reason = format!("{} entries, where {cells} cells are", order.len());
+                Err(Error::Shape { name: "order", reason })
+            }
+            DesignFamily::Translates(order) => {
+                let mut own = zeros(order.len())?;
+                own.copy_from_slice(order);
+                Design::ordered(inputs, law, own)
+            }
+            DesignFamily::Progressions => Design::stepped(inputs, law),
+            DesignFamily::Halves => {
+                if !cells.is_power_of_two() || !width.is_power_of_two() || width >= cells {
+                    let reason = format!("{width} of {cells} cells is not allowed; powers of two are");
+                    return Err(argument("width", reason));
+                }
+                let bits = width.ilog2() + 1;
+                let halves = Halves { bits, apart: cells.ilog2() - bits };
+                Design::halved(inputs, law, halves)
+            }
+        }
+    }
+
+    fn over(inputs: u32, (cells, width, high): (u32, u32, Probability), family: Family) -> Result<Design> {
         if !(2..=MOST).contains(&cells) {
             return Err(argument("cells", format!("{cells} are not allowed; 2 to {MOST} are")));
         }
         if !(2..=cells).contains(&inputs) {
             return Err(argument("inputs", format!("{inputs} are not allowed; 2 to {cells} are")));
         }
-        Ok(Design { inputs, window: Window::new(cells, width, high, None)?, family })
+        Ok(Design { inputs, window: Window::from_probability(cells, width, high, None)?, family })
     }
 
     /// The channel that checks its input and randomizes zeros in its place: its exact ε is 0.
@@ -152,6 +215,15 @@ impl Design {
     /// The probability of a report of the block.
     pub fn high(&self) -> Probability {
         self.window.high()
+    }
+
+    /// The kind of its blocks.
+    pub fn family(&self) -> DesignFamily<'_> {
+        match &self.family {
+            Family::Translates(order) => DesignFamily::Translates(order),
+            Family::Progressions(_) => DesignFamily::Progressions,
+            Family::Halves(_) => DesignFamily::Halves,
+        }
     }
 
     /// All cells, the block of input 0 in front, where blocks are translates.

@@ -22,7 +22,7 @@ pub use bits::{Bits, BitsEpsilon};
 pub use call::{Call, Channel};
 pub use cap::Cap;
 pub use cube::Cube;
-pub use design::Design;
+pub use design::{Design, DesignFamily};
 pub use keyed::{Keyed, KeyedCall, KeyedRandomness};
 pub use matrix::Matrix;
 pub use mixture::Mixture;

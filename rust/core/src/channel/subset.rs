@@ -4,7 +4,7 @@ use super::call::{Call, Channel};
 use super::categorical::no_row;
 use super::chunks::{Chunks, heard};
 use super::keyed::{Keyed, KeyedCall, records};
-use super::window::Window;
+use super::window::{Window, toward_uniform};
 use crate::error::{Result, argument};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
@@ -38,6 +38,14 @@ impl Subset {
     /// # Errors
     /// [`Error::Argument`](crate::Error::Argument) for a number outside its range or a `high` that is no probability.
     pub fn new(elements: u32, size: u32, high: f64) -> Result<Subset> {
+        Subset::from_probability(elements, size, toward_uniform(elements, size, high)?)
+    }
+
+    /// Subsets whose probability is an integer over 2^64.
+    ///
+    /// # Errors
+    /// As [`Subset::new`].
+    pub fn from_probability(elements: u32, size: u32, high: Probability) -> Result<Subset> {
         if !(2..=MOST).contains(&elements) {
             return Err(argument("elements", format!("{elements} are not allowed; 2 to {MOST} are")));
         }
@@ -46,7 +54,7 @@ impl Subset {
                 format!("{size} is not allowed; with elements={elements}, 1 to {} are", elements - 1);
             return Err(argument("size", reason));
         }
-        Ok(Subset { window: Window::new(elements, size, high, None)? })
+        Ok(Subset { window: Window::from_probability(elements, size, high, None)? })
     }
 
     /// The channel that checks its input and randomizes zeros in its place: its exact ε is 0.

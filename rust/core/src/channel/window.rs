@@ -49,12 +49,7 @@ impl Window {
     /// [`Error::Argument`] for a number outside its range or a `high` that is no probability, [`Error::Shape`] and
     /// [`Error::Value`] for an order of the wrong size or with a row that does not list every cell once.
     pub fn new(cells: u32, width: u32, high: f64, order: Option<Vec<u16>>) -> Result<Window> {
-        let down = Probability::from_f64(high, Rounding::Down)
-            .map_err(|_| argument("high", format!("must be a probability from 0 to 1, not {high}")))?;
-        let uniform = u128::from(width) << 64;
-        let above = down.numerator() * u128::from(cells) >= uniform;
-        let high = if above { down } else { Probability::from_f64(high, Rounding::Up)? };
-        Window::from_probability(cells, width, high, order)
+        Window::from_probability(cells, width, toward_uniform(cells, width, high)?, order)
     }
 
     /// A window whose probability is an integer over 2^64.
@@ -253,6 +248,17 @@ impl Keyed for Window {
             })
         }
     }
+}
+
+/// The probability beside `high` that is nearer to `width / cells`, where a report tells nothing.
+///
+/// # Errors
+/// [`Error::Argument`] for what is no probability.
+pub(super) fn toward_uniform(cells: u32, width: u32, high: f64) -> Result<Probability> {
+    let down = Probability::from_f64(high, Rounding::Down)
+        .map_err(|_| argument("high", format!("must be a probability from 0 to 1, not {high}")))?;
+    let above = down.numerator() * u128::from(cells) >= u128::from(width) << 64;
+    if above { Ok(down) } else { Probability::from_f64(high, Rounding::Up) }
 }
 
 /// The laws of all widths.

@@ -5,6 +5,8 @@ mod avx512;
 mod coordinate;
 mod placer;
 mod ruler;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod wasm;
 
 pub use coordinate::Coordinate;
 

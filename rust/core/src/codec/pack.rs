@@ -10,6 +10,9 @@ mod avx2;
 #[cfg(target_arch = "aarch64")]
 #[path = "pack_neon.rs"]
 mod neon;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+#[path = "pack_wasm.rs"]
+mod wasm;
 
 use super::code::Code;
 use super::unpack::Unpack;
@@ -137,7 +140,8 @@ pub(crate) fn pack_into<W: Code>(isa: Isa, reports: &[W], bits: u32, out: &mut [
         return write(reports.iter().map(|report| report.widen()), bits, out);
     }
     let done = dispatch!(isa, (reports, bits, out),
-        avx512 => avx2::pack, avx2 => avx2::pack, neon => neon::pack, _ => 0);
+        avx512 => avx2::pack, avx2 => avx2::pack, neon => neon::pack,
+        simd128 => wasm::pack, _ => 0);
     let (reports, out) = (&reports[done..], &mut out[done / 8 * bits as usize..]);
     // Eight reports are `bits` whole bytes.
     let eights = reports.chunks_exact(8);

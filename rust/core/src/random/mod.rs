@@ -35,8 +35,7 @@
 
 use std::fmt;
 
-use rand::rngs::SysRng;
-use rand::{CryptoRng, TryRng};
+use rand::CryptoRng;
 
 use crate::error::{Error, Result};
 use crate::kernel::Isa;
@@ -93,10 +92,10 @@ impl Key {
     /// A fresh key from the operating system.
     ///
     /// # Errors
-    /// [`Error::Entropy`] if it gives none.
+    /// [`Error::Entropy`] if it gives none, or if the crate was built without its feature `os-random`.
     pub fn from_os() -> Result<Key> {
         let mut bytes = [0; 32];
-        SysRng.try_fill_bytes(&mut bytes).map_err(|_| Error::Entropy)?;
+        fill_from_os(&mut bytes)?;
         Ok(Key::from_bytes(bytes))
     }
 
@@ -115,6 +114,18 @@ impl Key {
         rng.fill_bytes(&mut bytes);
         Key::from_bytes(bytes)
     }
+}
+
+#[cfg(feature = "os-random")]
+fn fill_from_os(bytes: &mut [u8]) -> Result<()> {
+    use rand::TryRng;
+
+    rand::rngs::SysRng.try_fill_bytes(bytes).map_err(|_| Error::Entropy)
+}
+
+#[cfg(not(feature = "os-random"))]
+fn fill_from_os(_: &mut [u8]) -> Result<()> {
+    Err(Error::Entropy)
 }
 
 impl fmt::Debug for Key {
@@ -201,6 +212,13 @@ mod tests {
     }
 
     #[test]
+    #[cfg(not(feature = "os-random"))]
+    fn without_random_bytes_there_is_no_fresh_key() {
+        assert_eq!(Key::from_os(), Err(Error::Entropy));
+    }
+
+    #[test]
+    #[cfg(feature = "os-random")]
     fn no_two_fresh_keys_are_alike_on_any_thread() {
         let draw = || (0..1000).map(|_| Key::from_os().unwrap().0).collect::<Vec<_>>();
         let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(draw)).collect();

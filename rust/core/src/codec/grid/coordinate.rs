@@ -3,8 +3,10 @@
 #[cfg(target_arch = "x86_64")]
 use super::avx512;
 use super::ruler::{Ruler, TOGETHER};
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+use super::wasm;
 use crate::codec::real::Real;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_feature = "simd128"))]
 use crate::isa::dispatch;
 use crate::isa::{Isa, mask_of};
 
@@ -92,7 +94,7 @@ macro_rules! coordinate {
     };
 }
 coordinate!(f32, true, {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_feature = "simd128"))]
     #[inline(always)]
     fn heads(
         isa: Isa,
@@ -102,7 +104,7 @@ coordinate!(f32, true, {
         cells: &mut [u32; TOGETHER],
     ) -> u64 {
         dispatch!(isa, (values, draws, ruler, cells), avx512 => avx512::heads,
-            _ => any_heads(values, draws, ruler, cells))
+            simd128 => wasm::heads, _ => any_heads(values, draws, ruler, cells))
     }
 });
 coordinate!(f64, false, {});

@@ -8,6 +8,8 @@ use super::laws::Laws;
 use super::neon;
 use super::plan::{MOST_FEATURES, MOST_KEYSTREAM};
 use super::scalar;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+use super::wasm;
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
 use crate::codec::{Code, FixedPoint};
@@ -69,9 +71,13 @@ impl CodeWord for u16 {
     fn randomize(isa: Isa, laws: Laws<'_>, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
         dispatch!(isa, (laws, keystream, words, refine),
             avx512 => avx512::randomize16, avx2 => avx2::randomize16, neon => neon::randomize16,
-            _ => scalar::randomize_by(laws, keystream, words, refine));
+            simd128 => wasm::randomize16, _ => scalar::randomize_by(laws, keystream, words, refine));
     }
 
+    #[cfg_attr(
+        not(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128")),
+        allow(unused_variables, unreachable_code, reason = "there is none")
+    )]
     fn encode_and_randomize(
         isa: Isa,
         codec: &FixedPoint,
@@ -82,7 +88,8 @@ impl CodeWord for u16 {
         refine: &mut Refine,
     ) -> bool {
         dispatch!(isa, (codec, values, laws, keystream, words, refine),
-            avx512 => avx512::encode_and_randomize16, neon => neon::encode_and_randomize16, _ => return false);
+            avx512 => avx512::encode_and_randomize16, neon => neon::encode_and_randomize16,
+            simd128 => wasm::encode_and_randomize16, _ => return false);
         true
     }
 

@@ -41,6 +41,10 @@ impl<'a> Laws<'a> {
 
     /// The plans of `N` features from `first` on.
     #[inline(always)]
+    #[cfg_attr(
+        not(any(target_arch = "x86_64", target_arch = "aarch64")),
+        allow(dead_code, reason = "the vector versions call it")
+    )]
     pub(super) fn classes<const N: usize>(&self, first: usize) -> &'a [u8; N] {
         self.classes[first..].first_chunk().expect("a class for each feature of the block")
     }

@@ -15,6 +15,8 @@ mod avx512;
 mod draw_avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod wasm;
 
 pub(crate) use emit::BitSpreader;
 pub(crate) use lanes::CodeWord;
@@ -23,3 +25,5 @@ pub(crate) use laws::{Laws, unrolled};
 pub(crate) use neon::marked;
 pub(crate) use plan::{BitsTable, Plan};
 pub(crate) use sampler::BitsSampler;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+pub(crate) use wasm::marked;

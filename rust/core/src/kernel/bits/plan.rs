@@ -107,7 +107,7 @@ pub(crate) struct Plan {
     pub(crate) symmetric: bool,
     /// 64-byte registers that the largest of the tables fills: 1, 2, 4 or 8.
     #[cfg_attr(
-        not(any(target_arch = "x86_64", target_arch = "aarch64")),
+        not(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128")),
         allow(dead_code, reason = "the vector versions read it")
     )]
     pub(crate) registers: usize,

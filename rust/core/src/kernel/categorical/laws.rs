@@ -37,7 +37,7 @@ impl NarrowWindow<'_> {
     fn sample(&self, isa: Isa, keystream: &[u8], rows: &[u16], reports: &mut [u16], refine: &mut Refine) {
         dispatch!(isa, (self, keystream, rows, reports, refine),
             avx512 => NarrowWindow::on_avx512, neon => NarrowWindow::on_neon,
-            _ => self.fast(keystream, rows, reports, refine));
+            simd128 => NarrowWindow::on_simd128, _ => self.fast(keystream, rows, reports, refine));
     }
 }
 

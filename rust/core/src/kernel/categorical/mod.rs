@@ -26,6 +26,8 @@ mod window;
 mod window_avx512;
 #[cfg(target_arch = "aarch64")]
 mod window_neon;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod window_wasm;
 
 pub(crate) use design::{Blocks, DesignLaw, Halves, ProgressionLaw, Translates};
 pub(crate) use emit::Letters;

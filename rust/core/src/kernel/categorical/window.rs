@@ -1,6 +1,6 @@
 //! Samples a window: first whether the report falls inside, then where, uniformly.
 
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128"))]
 use crate::isa::ones;
 use crate::probability::Probability;
 use crate::random::Refine;
@@ -123,7 +123,7 @@ impl<'a> NarrowWindow<'a> {
     }
 
     /// Draws the lanes that are marked in `unsettled` again, in order.
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128"))]
     #[inline(never)]
     pub(super) fn settle(
         &self,

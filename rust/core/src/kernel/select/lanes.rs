@@ -69,6 +69,7 @@ macro_rules! magnitude {
             }
 
             #[inline]
+            #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(unused_variables, reason = "nothing is asked for ahead"))]
             fn split(
                 isa: Isa,
                 values: &[$bits],

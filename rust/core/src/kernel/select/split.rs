@@ -15,6 +15,7 @@ const NEAR: usize = 512;
 /// Asks for the run of [`MARKED`] numbers that is `ahead` of this one to be brought into the second-level cache, and for one
 /// that comes soon to be brought into the first; neither need exist.
 #[inline(always)]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables, reason = "only there is memory asked ahead"))]
 fn prefetch<M>(run: *const M, ahead: usize) {
     #[cfg(target_arch = "x86_64")]

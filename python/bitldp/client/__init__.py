@@ -1,0 +1,27 @@
+"""Clients that are not Python: a mechanism as data, which another program reads, checks and runs.
+
+`Mechanism.client_document` writes a document, of the schema docs/reference/client.schema.json, and
+`open_document` reads it back, as every client does.
+"""
+
+from __future__ import annotations
+
+from bitldp.client.document import ClientDocument, KeyedAnswers, ModelUpdate, Promise
+from bitldp.client.mechanisms import client_reports
+from bitldp.client.notation import DocumentError, NoDocumentError
+from bitldp.client.opening import open_document
+from bitldp.client.program import ClientProgram, ClientRecord, PublicDraw
+
+__all__ = [
+    "ClientDocument",
+    "ClientProgram",
+    "ClientRecord",
+    "DocumentError",
+    "KeyedAnswers",
+    "ModelUpdate",
+    "NoDocumentError",
+    "Promise",
+    "PublicDraw",
+    "client_reports",
+    "open_document",
+]

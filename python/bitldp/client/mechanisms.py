@@ -1,0 +1,177 @@
+"""Mechanisms as documents, and the reports of their clients: what a mechanism takes of this room."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitldp.base import checks
+from bitldp.client.document import KeyedAnswers, ModelUpdate, Promise
+from bitldp.client.notation import NoDocumentError
+from bitldp.client.program import ClientProgram, Type
+from bitldp.client.writing import GOLDEN_SEED, golden_inputs, write
+from bitldp.privacy import Guarantee, composed
+
+__all__ = [
+    "NO_DOCUMENT",
+    "client_document",
+    "client_reports",
+    "document_of",
+    "fingerprint_digest",
+    "joined",
+    "no_document",
+    "no_program",
+]
+
+NO_DOCUMENT = "its draws are made in Python, and no other client makes the same"
+"""Reason of a mechanism that says no other."""
+
+
+def client_document(
+    self: Any,
+    *,
+    dtype: Literal["float32", "float64"] = "float64",
+    spends: tuple[str, int] | None = None,
+) -> str:
+    """Return the mechanism as data that a client in another language reads, checks and runs.
+
+    Parameters
+    ----------
+    dtype : {"float32", "float64"}
+        Of the numbers that a client gives; a number is dithered in its own precision. Nothing to categories.
+    spends : (str, int), optional
+        Name of a ledger of the client, and how many reports it may send, at least 1. None: no limit but the
+        client's own.
+
+    Returns
+    -------
+    str
+        Canonical JSON of schema version 1 (docs/reference/client.schema.json): the integers of the law, the
+        exact epsilon, the layout of a report and a golden report for a self-test. No code, and nothing
+        secret. `bitldp.client.open_document` reads it back, `bitldp.client.client_reports` what clients send.
+
+    Raises
+    ------
+    NoDocumentError
+        For a mechanism that no other client can run; the message says why.
+
+    Examples
+    --------
+    >>> import bitldp
+    >>> text = bitldp.GRR(["yes", "no"], epsilon=1.0).client_document()
+    >>> len(text) < 1000
+    True
+    """
+    return document_of(self, dtype, spends)
+
+
+def no_program(self: Any, numbers: Type) -> ClientProgram:
+    """Return the work of a client on a record whose numbers are of a type: here, none.
+
+    Raises
+    ------
+    NoDocumentError
+        Where no client can do it.
+    """
+    raise no_document(self, self._no_document)
+
+
+def no_document(mechanism: Any, reason: str) -> NoDocumentError:
+    """Return the refusal to write a document."""
+    return NoDocumentError(f"{type(mechanism).__name__}: has no client document, since {reason}")
+
+
+def document_of(
+    mechanism: Any,
+    dtype: str = "float64",
+    spends: tuple[str, int] | None = None,
+    keyed: KeyedAnswers | None = None,
+    update: ModelUpdate | None = None,
+) -> str:
+    """Return the document of a mechanism, of keyed answers by it, or of a model's update; see `write`."""
+    kind: Type = "f32" if checks.choice("dtype", dtype, ("float32", "float64")) == "float32" else "f64"
+    program, guarantee = mechanism._program(kind), mechanism.guarantee
+    promise = _promise(mechanism, guarantee)
+    if update is not None:
+        promise = replace(promise, epsilon=composed(promise.epsilon, update.records))
+    golden = _golden(mechanism, golden_inputs(program))
+    return write(program, promise, golden, keyed=keyed, spends=spends, update=update)
+
+
+def _promise(mechanism: Any, guarantee: Guarantee) -> Promise:
+    return Promise(
+        repr(mechanism),
+        fingerprint_digest(mechanism),
+        guarantee.record,
+        guarantee.delta,
+        guarantee.unit,
+        guarantee.given,
+    )
+
+
+def _golden(mechanism: Any, inputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Return the mechanism's own codes of values of each record of its program."""
+    if hasattr(mechanism, "_without_labels"):  # of several attributes, each with labels or without
+        mechanism = mechanism._without_labels()
+    by_kind = [[each for each in inputs if (each.dtype.kind == "f") == real] for real in (True, False)]
+    tables = [np.concatenate(each, axis=1) for each in by_kind if each]
+    arguments = [each[:, 0] if each.shape[1] == 1 else each for each in tables]
+    labels = getattr(mechanism, "labels", None)
+    if labels is not None:
+        arguments = [labels[each] if each.dtype.kind == "u" else each for each in arguments]
+    reports = mechanism.randomize(*arguments, rng=GOLDEN_SEED, output=mechanism._wire_output)
+    return [np.asarray(each) for each in (reports if isinstance(reports, tuple) else (reports,))]
+
+
+def client_reports(mechanism: Any, reports: Sequence[bytes]) -> Any:
+    """Return the reports that clients sent as the mechanism's `decode` and estimators take them.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Whose document the clients have.
+    reports : sequence of bytes
+        Of one record each.
+
+    Returns
+    -------
+    ndarray or tuple of ndarray
+        As `randomize` of the mechanism gives reports of as many records.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a report of another length, or with bits behind its codes, at its index; and for a mechanism
+        without a document. Whether codes are in range is for the estimators to say.
+
+    Examples
+    --------
+    >>> import bitldp
+    >>> from bitldp.client import client_reports, open_document
+    >>> mechanism = bitldp.GRR(4, epsilon=9.0)
+    >>> client = open_document(mechanism.client_document())
+    >>> reports = [client.randomize(3, rng=index) for index in range(100)]
+    >>> mechanism.estimate_frequencies(client_reports(mechanism, reports)).value.round().tolist()
+    [-0.0, -0.0, -0.0, 1.0]
+    """
+    return joined(mechanism, mechanism._program("f64").received(reports))
+
+
+def joined(mechanism: Any, parts: Sequence[NDArray[Any]]) -> Any:
+    """Return the reports of arrays of codes, one of shape (n, columns) for each field."""
+    made = mechanism._join(list(parts))
+    single = isinstance(made, np.ndarray) and made.shape[1:] == (1,) == (mechanism.columns,)
+    return made[:, 0] if single else made
+
+
+def fingerprint_digest(mechanism: Any) -> bytes:
+    """Return a digest of 16 bytes that tells mechanisms apart whose reports must not be mixed."""
+    described: Mapping[str, Any] = mechanism.fingerprint()
+    text = json.dumps(described, sort_keys=True, separators=(",", ":"), default=repr)
+    return hashlib.sha256(text.encode()).digest()[:16]

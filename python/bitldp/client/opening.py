@@ -1,0 +1,316 @@
+"""Reading of client documents: every claim is checked before a record is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from bitldp._core import FixedPoint, Grid, Mixture, Rotation
+from bitldp.client import laws
+from bitldp.client.document import ClientDocument, KeyedAnswers, ModelUpdate, Promise, exact_of, within
+from bitldp.client.fitting import fields_of, fields_of_parts
+from bitldp.client.notation import VERSION, DocumentError, Fields, digest, parsed
+from bitldp.client.program import (
+    ClientProgram,
+    ClientRecord,
+    Codec,
+    OneHot,
+    Placed,
+    PublicDraw,
+    PublicRotation,
+    Signs,
+)
+
+__all__ = ["open_document"]
+
+_MOST_PARTS = 1024
+_MOST_COLUMNS = 1 << 22
+_MOST_LABELS = 1 << 16
+
+
+def open_document(text: str) -> ClientDocument:
+    """Return the mechanism of a document, all of whose claims were checked.
+
+    Parameters
+    ----------
+    text : str
+        A document, as `Mechanism.client_document` writes it.
+
+    Returns
+    -------
+    ClientDocument
+        Its `randomize` makes the reports; its `epsilon` is computed from the document's integers.
+
+    Raises
+    ------
+    DocumentError
+        For another version, a field that is missing, unknown or out of range, integers that make no law, an
+        epsilon that does not follow from them, sizes that do not fit each other, or a sum or golden report
+        that is not the document's. It names the field, and shows none of the contents.
+    TypeError
+        If it is no str.
+
+    Examples
+    --------
+    >>> import bitldp
+    >>> from bitldp.client import open_document
+    >>> document = open_document(bitldp.GRR(16, epsilon=1.0).client_document())
+    >>> document.epsilon, document.report_bytes()
+    (1.0, 1)
+    >>> len(document.randomize(3))
+    1
+    """
+    contents = parsed(text)
+    fields = Fields(contents)
+    if fields.any("bitldp") != VERSION:
+        raise fields.refuse("bitldp", f"is of another version; this one is {VERSION}")
+    if fields.hex("sha256", 32).hex() != digest(contents):
+        raise fields.refuse("sha256", "is not that of the other fields")
+    promise = Promise(
+        fields.text("mechanism"),
+        fields.hex("fingerprint", 16),
+        fields.double("epsilon"),
+        fields.double("delta"),
+        "record" if fields.choice("unit", ("record", "feature")) == "record" else "feature",
+        fields.text("given") if "given" in fields else "",
+    )
+    if promise.epsilon < 0.0:
+        raise fields.refuse("epsilon", "must be zero or more")
+    if not 0.0 <= promise.delta < 1.0:
+        raise fields.refuse("delta", "must be from 0 to below 1")
+    golden = fields.object("golden")
+    keyed = _keyed(fields.object("keyed")) if "keyed" in fields else None
+    spends = _spends(fields.object("spends")) if "spends" in fields else None
+    update = _update(fields.object("update")) if "update" in fields else None
+    program = _program(fields)
+    if update is not None and (len(program.records) != 1 or program.records[0].below is not None):
+        raise DocumentError("update", "is of numbers, and of one record's")
+    if not within(exact_of(program, promise, update), promise.epsilon):
+        raise DocumentError("epsilon", "does not follow from the integers of the channel")
+    _try(golden, program)
+    return ClientDocument(promise, program, keyed, spends, text.strip("\n"), update)
+
+
+def _try(golden: Fields, program: ClientProgram) -> None:
+    """Refuse a program that does not make the golden report."""
+    raw = golden.hex("key", 32 * program.streams)
+    given, report = golden.raw("input"), golden.raw("report")
+    golden.done()
+    own = [raw[start : start + 32] for start in range(0, len(raw), 32)]
+    try:
+        made = program.packed(program.split(given), own)
+    except (ValueError, TypeError):
+        raise golden.refuse("input", "is not what the record says") from None
+    if made != report:
+        raise golden.refuse("report", "is not what this client makes of the input")
+
+
+def _keyed(fields: Fields) -> KeyedAnswers:
+    context, column = fields.hex("context", None), fields.count("column", 0, (1 << 32) - 1)
+    kind = fields.choice("id", ("u64", "digest", "text"))
+    fields.done()
+    return KeyedAnswers(context, column, kind)  # type: ignore[arg-type]
+
+
+def _update(fields: Fields) -> ModelUpdate:
+    clip, low, high = (fields.double(name) for name in ("clip", "low", "high"))
+    norm: Any = fields.choice("norm", ("l2", "l1", "linf"))
+    records, header = fields.count("records", 1, 1 << 32), fields.raw("header", 1024)
+    fields.done()
+    if not clip > 0.0:
+        raise fields.refuse("clip", "must be above zero")
+    if not low < high:
+        raise fields.refuse("high", "must be above low")
+    return ModelUpdate(clip, norm, low, high, records, header)
+
+
+def _spends(fields: Fields) -> tuple[str, int]:
+    result = fields.text("ledger", 256), fields.count("most", 1)
+    fields.done()
+    return result
+
+
+def _program(fields: Fields) -> ClientProgram:
+    """Return the program of a document, or of a part of it."""
+    streams = fields.count("keys", 1, 1 << 16)
+    report = fields.object("report")
+    report.choice("form", ("packed",))
+    stated = tuple(tuple(each) for each in report.entries("fields", 4096, 1) if isinstance(each, list))
+    report.done()
+    program = _of_parts(fields) if "parts" in fields else _alone(fields)
+    fields.done()
+    if stated != program.fields:
+        raise fields.refuse("report", "is not what the channel reports")
+    if streams != program.streams:
+        raise fields.refuse("keys", "are not as many as the channel takes")
+    return program
+
+
+def _of_parts(fields: Fields) -> ClientProgram:
+    parts = tuple(_program(each) for each in fields.objects("parts", _MOST_PARTS, 1))
+    draw = _public(fields, None)
+    if isinstance(draw, PublicRotation):
+        raise fields.refuse("public", "rotates no parts")
+    program = ClientProgram(None, (), parts=parts, chunked=fields.flag("chunked"), draw=draw)
+    return replace(program, fields=fields_of_parts(program, fields))
+
+
+def _alone(fields: Fields) -> ClientProgram:
+    record = _record(fields.object("record"))
+    draw = _public(fields, record)
+    codec = _codec(fields.object("codec")) if "codec" in fields else None
+    channel, ends = _channel(fields)
+    second = laws.read(fields.object("second")) if "second" in fields else None
+    order = None
+    if "order" in fields:
+        order = fields.counts("order", 0, record.columns - 1, record.columns)
+    program = ClientProgram(record, (), channel, codec, ends, second, draw, order=order)
+    return replace(program, fields=fields_of(program, fields))
+
+
+def _public(fields: Fields, record: ClientRecord | None) -> PublicDraw | PublicRotation | None:
+    if "public" not in fields:
+        return None
+    (drawn,) = fields.objects("public", 1, 1)
+    return _DRAWS[drawn.choice("draw", tuple(_DRAWS))](drawn, record)
+
+
+def _channel(fields: Fields) -> tuple[Any, Grid | None]:
+    given = fields.object("channel")
+    ends: Any = None
+    if "ends" in given:
+        ends = _codec(given.object("ends"))
+        if not isinstance(ends, Grid):
+            raise given.refuse("ends", "must be a grid")
+    channel = laws.read(given)
+    if isinstance(channel, Mixture) != (ends is not None):
+        raise given.refuse("ends", "are of a mixture, and of nothing else")
+    return channel, ends
+
+
+def _record(fields: Fields) -> ClientRecord:
+    kind: Any = fields.choice("type", ("f32", "f64", "u8", "u16", "u32"))
+    columns = fields.count("columns", 1, _MOST_COLUMNS)
+    names = _texts(fields, "names", columns) if "names" in fields else None
+    if kind[0] == "u":
+        below = _below(fields, 1 << int(kind[1:]), columns)
+        labels = None
+        if "labels" in fields and isinstance(below, int):
+            labels = _texts(fields, "labels", below)
+        fields.done()
+        return ClientRecord(kind, columns, below, labels, names=names)
+    outside: Any = fields.choice("outside", ("clip", "refuse"))
+    interval = None
+    if "interval" in fields:
+        low, high = (fields.double_of(end, "interval") for end in fields.entries("interval", 2, 2))
+        if not low < high:
+            raise fields.refuse("interval", "must ascend")
+        interval = low, high
+    if outside == "refuse" and interval is None:
+        raise fields.refuse("interval", "is missing, where numbers outside it are refused")
+    fields.done()
+    return ClientRecord(kind, columns, interval=interval, outside=outside, names=names)
+
+
+def _below(fields: Fields, most: int, columns: int) -> int | tuple[int, ...]:
+    """Take how many categories there are: one number, or one for each column."""
+    value = fields.any("below")
+    listed = value if isinstance(value, list) else [value]
+    if not all(type(each) is int and 2 <= each <= most for each in listed):
+        raise fields.refuse("below", f"must be whole numbers from 2 to {most:,}")
+    if isinstance(value, list) and len(value) != columns:
+        raise fields.refuse("below", f"must be one number, or {columns:,}")
+    return tuple(value) if isinstance(value, list) else listed[0]
+
+
+def _texts(fields: Fields, name: str, count: int) -> tuple[str, ...]:
+    """Take so many different texts."""
+    given = fields.entries(name, _MOST_LABELS, 1)
+    if not all(isinstance(each, str) and len(each) <= 4096 for each in given):
+        raise fields.refuse(name, "must be texts of at most 4096 characters")
+    if len(given) != count or len(set(given)) != count:
+        raise fields.refuse(name, f"must be {count:,} different texts")
+    return tuple(given)
+
+
+def _coordinates(fields: Fields, record: ClientRecord | None) -> PublicDraw:
+    of = fields.count("of", 1, _MOST_COLUMNS)
+    count = fields.count("k", 1, of)
+    fields.done()
+    return PublicDraw("coordinates", of, count)
+
+
+def _affine(fields: Fields, record: ClientRecord | None) -> PublicDraw:
+    prime = fields.count("prime", 3, 1 << 25)
+    values = fields.count("values", 2, prime)
+    fields.done()
+    return PublicDraw("affine", prime, values)
+
+
+def _step(fields: Fields, record: ClientRecord | None) -> PublicDraw:
+    count, cells = fields.count("count", 1, 1 << 16), fields.count("cells", 3, 1 << 16)
+    fields.done()
+    return PublicDraw("step", count, cells)
+
+
+def _rotation(fields: Fields, record: ClientRecord | None) -> PublicRotation:
+    kind: Any = fields.choice("kind", ("hadamard", "haar"))
+    key, radius = fields.hex("key", 32), fields.double("radius")
+    rotations, reports = fields.count("rotations", 1, 1 << 32), fields.count("reports", 1, 64)
+    fields.done()
+    if record is None:
+        raise fields.refuse("draw", "is for a record of its own")
+    if record.below is not None:
+        raise fields.refuse("draw", "is for a record of numbers")
+    try:
+        return PublicRotation(Rotation(record.columns, radius, kind, key), rotations, reports)
+    except (ValueError, TypeError, OverflowError):
+        raise fields.refuse("kind", "these numbers make no rotation") from None
+
+
+_DRAWS: Mapping[str, Callable[[Fields, ClientRecord | None], PublicDraw | PublicRotation]] = {
+    "coordinates": _coordinates,
+    "affine": _affine,
+    "step": _step,
+    "rotation": _rotation,
+}
+
+
+def _codec(fields: Fields) -> Codec:
+    kind = fields.choice("kind", ("grid", "fixed", "signs", "placed", "onehot"))
+    make = {"fixed": _fixed, "onehot": _onehot}.get(kind)
+    if make is not None:
+        return make(fields)
+    columns = fields.count("columns", 1, 16) if kind == "signs" else 0
+    grid = _grid(fields)
+    return grid if kind == "grid" else Placed(grid) if kind == "placed" else Signs(grid, columns)
+
+
+def _onehot(fields: Fields) -> Codec:
+    made = OneHot(fields.count("categories", 2, 1 << 16), fields.count("top", 1, (1 << 16) - 1))
+    fields.done()
+    return made
+
+
+def _fixed(fields: Fields) -> Codec:
+    bits, integer_bits = fields.count("bits", 2, 32), fields.count("integer_bits", -(1 << 10), 1 << 10)
+    sign: Any = fields.choice("sign", ("bitrand", "ldpfl"))
+    infinities: Any = fields.choice("infinities", ("refuse", "saturate"))
+    fields.done()
+    try:
+        return FixedPoint(bits, integer_bits=integer_bits, sign=sign, infinities=infinities)
+    except (ValueError, TypeError, OverflowError):
+        raise fields.refuse("kind", "these numbers make no codec") from None
+
+
+def _grid(fields: Fields) -> Grid:
+    points, low, high = fields.count("points", 2, (1 << 32) - 1), fields.double("low"), fields.double("high")
+    clip, rounding = fields.any("clip"), fields.choice("rounding", ("dither", "nearest"))
+    if not isinstance(clip, bool):
+        raise fields.refuse("clip", "must be true or false")
+    fields.done()
+    try:
+        return Grid(points, low=low, high=high, rounding=rounding, clip=clip)  # type: ignore[arg-type]
+    except (ValueError, TypeError, OverflowError):
+        raise fields.refuse("kind", "these numbers make no codec") from None

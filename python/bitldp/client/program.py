@@ -1,0 +1,602 @@
+"""Work of a client on a record, as data: public draws, codec, channel, and the fields of its report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitldp._core import (
+    Bits,
+    Cap,
+    Cube,
+    Design,
+    FixedPoint,
+    Grid,
+    Matrix,
+    Mixture,
+    Rotation,
+    Select,
+    Shift,
+    Subset,
+    Unary,
+    Window,
+    function_values,
+    keystream,
+    pack,
+)
+from bitldp.base.arrays import position
+from bitldp.privacy import added, composed
+from bitldp.release.base import Call
+from bitldp.release.draws import coordinates, functions, whole_numbers
+from bitldp.release.rotated import RotatedRelease
+
+__all__ = [
+    "ClientProgram",
+    "ClientRecord",
+    "Codec",
+    "OneHot",
+    "Part",
+    "Placed",
+    "PublicDraw",
+    "PublicRotation",
+    "Signs",
+    "Type",
+    "cap_fields",
+    "field_bits",
+    "inputs_of",
+    "packed",
+    "spelled",
+]
+
+Part = tuple[int, int]
+"""Columns of an array of codes, and bits of a code."""
+
+Type = Literal["f32", "f64", "u8", "u16", "u32"]
+
+DTYPES = {"f32": "<f4", "f64": "<f8", "u8": "u1", "u16": "<u2", "u32": "<u4"}
+"""Bytes of the values of a record, by their type: little-endian."""
+
+_KEY = 32
+_DITHER = Window(2, 1, 1.0)  # never leaves its cell: the dither alone
+
+
+@dataclass(frozen=True)
+class ClientRecord:
+    """Values of a record.
+
+    Attributes
+    ----------
+    type : str
+        "f32", "f64", "u8", "u16" or "u32".
+    columns : int
+        How many values it has.
+    below : int, tuple of int or None
+        Of categories: how many there are, in all columns or in each.
+    labels : tuple of str or None
+        Of categories: their texts, by code.
+    interval : (float, float) or None
+        Of numbers: where they lie, if that is anywhere.
+    outside : {"clip", "refuse"}
+        Of numbers: what becomes of those outside the interval. NaN is refused always.
+    names : tuple of str or None
+        What each value is called, in a form.
+    """
+
+    type: Type
+    columns: int = 1
+    below: int | tuple[int, ...] | None = None
+    labels: tuple[str, ...] | None = None
+    interval: tuple[float, float] | None = None
+    outside: Literal["clip", "refuse"] = "clip"
+    names: tuple[str, ...] | None = None
+
+    @classmethod
+    def of_codes(
+        cls, below: int | tuple[int, ...], columns: int = 1, labels: Iterable[Any] | None = None
+    ) -> ClientRecord:
+        """Return the record of categories from 0, of the smallest type."""
+        most = max(below) if isinstance(below, tuple) else below
+        kind: Type = "u8" if most <= 1 << 8 else "u16" if most <= 1 << 16 else "u32"
+        return cls(kind, columns, below, None if labels is None else tuple(map(str, labels)))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of a value in memory."""
+        return np.dtype(DTYPES[self.type])
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of a record."""
+        return self.columns * self.dtype.itemsize
+
+    def checked(self, x: NDArray[Any]) -> NDArray[Any]:
+        """Return values of shape (n, columns) in the machine's byte order; refuse those not allowed."""
+        values = np.ascontiguousarray(x, self.dtype.newbyteorder("="))
+        if self.below is not None:
+            wrong, reason = values >= np.array(self.below), f"is not below {self.below}"
+        else:
+            wrong, reason = np.isnan(values), "is NaN"
+            if self.interval is not None and self.outside == "refuse":
+                low, high = (values.dtype.type(end) for end in self.interval)
+                wrong, reason = ~((values >= low) & (values <= high)), f"is NaN or outside {self.interval}"
+        if wrong.any():
+            raise ValueError(f"x: {position(wrong)} {reason}")
+        return values
+
+
+@dataclass(frozen=True)
+class PublicDraw:
+    """A draw that does not depend on the record, and is a part of its report.
+
+    Attributes
+    ----------
+    kind : {"coordinates", "affine", "step"}
+        Which of the columns are released; a hash function x -> (a x + b) mod P; the step of a progression.
+    of, count : int
+        Coordinates: the columns, and how many of them. Affine: the prime P, and the values of the function.
+        Step: how many steps there are, and the cells.
+    """
+
+    kind: Literal["coordinates", "affine", "step"]
+    of: int
+    count: int
+
+
+@dataclass(frozen=True)
+class PublicRotation:
+    """A draw of rotations of a vector, one for each report of it.
+
+    Attributes
+    ----------
+    rotation : Rotation
+        The codec of the core: radius of the ball, kind and public key.
+    count : int
+        How many rotations there are, up to 2**32.
+    reports : int
+        Reports of a record.
+    """
+
+    rotation: Rotation
+    count: int
+    reports: int
+
+    kind: ClassVar[str] = "rotation"
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Codec of a number by a draw of its own: dithered to a point, whose bits go into a channel of bits."""
+
+    grid: Grid
+
+
+@dataclass(frozen=True)
+class Signs:
+    """Codec of some numbers at once: each dithered to an end of the interval, all together as one symbol."""
+
+    grid: Grid
+    columns: int
+
+
+@dataclass(frozen=True)
+class OneHot:
+    """Codec of a category: as many entries as there are categories, `top` for its own and 0 elsewhere."""
+
+    categories: int
+    top: int
+
+
+Codec: TypeAlias = Grid | FixedPoint | Signs | OneHot | Placed
+"""Maker of codes from the values of a record."""
+
+
+@dataclass(frozen=True)
+class ClientProgram:
+    """Work of a client on records, and what one report of it costs.
+
+    Attributes
+    ----------
+    record : ClientRecord
+        What goes in; of parts, those of all of them, one behind the other.
+    fields : tuple of Part
+        What comes out: arrays of codes, each packed to whole bytes.
+    channel : object
+        A channel of the core; None where there are parts.
+    codec : Codec or None
+        What makes codes of the values; None where they are codes.
+    ends : Grid or None
+        Of a mixture: the grid of its table.
+    second : Window, Bits or None
+        Channel of a second step, whose input is the report of the first.
+    draw : PublicDraw, PublicRotation or None
+        What is drawn without looking at the record.
+    parts : tuple of ClientProgram
+        Programs of parts of a record, whose reports follow each other; with a draw, those of the columns that
+        are drawn, in a common form.
+    chunked : bool
+        Of parts: whether each takes its keys from the first 32 bytes of a keystream of the given ones, but
+        for the first, which is the draw's.
+    order : tuple of int or None
+        Of a cap over subsets: the column of the record that each window and subset is about.
+    """
+
+    record: ClientRecord | None
+    fields: tuple[Part, ...]
+    channel: Any = None
+    codec: Codec | None = None
+    ends: Grid | None = None
+    second: Any = None
+    draw: PublicDraw | PublicRotation | None = None
+    parts: tuple[ClientProgram, ...] = ()
+    chunked: bool = False
+    order: tuple[int, ...] | None = None
+
+    @property
+    def records(self) -> tuple[ClientRecord, ...]:
+        """The records of all parts, in order."""
+        if self.record is not None:
+            return (self.record,)
+        return tuple(each for part in self.parts for each in part.records)
+
+    @property
+    def streams(self) -> int:
+        """Keys of 32 bytes that a call takes: codec, channel, second step, draw; or those of the parts.
+
+        A cap over subsets keeps its first one for a draw that it does not make.
+        """
+        if self.parts:
+            return self.chunked + sum(part.streams for part in self.parts)
+        if self.order is not None:
+            return 2
+        own = 2 if isinstance(self.channel, Mixture) else 1
+        if isinstance(self.draw, PublicRotation):
+            own = self.draw.reports
+        return (
+            own
+            + isinstance(self.codec, (Signs, Placed))
+            + (self.second is not None)
+            + (self.draw is not None)
+        )
+
+    def report_bytes(self, records: int = 1) -> int:
+        """Return the bytes of the reports of so many records."""
+        return sum((records * columns * bits + 7) // 8 for columns, bits in self.fields)
+
+    # -- privacy
+
+    @property
+    def symbols(self) -> int:
+        """How often the channel is used on a record; 1 where it takes all columns together."""
+        if isinstance(self.draw, PublicRotation):
+            return self.draw.reports
+        if isinstance(self.codec, OneHot):
+            return 2  # two categories differ in two entries
+        if self._at_once or self.record is None or self.order is not None:
+            return 1
+        drawn = self.draw is not None and self.draw.kind == "coordinates"
+        return self.draw.count if drawn and self.draw else self.record.columns
+
+    @property
+    def _at_once(self) -> bool:
+        if isinstance(self.codec, Placed):
+            return False
+        return isinstance(self.codec, Signs) or isinstance(self.channel, (Bits, Cap, Cube, Select))
+
+    def epsilon(self, delta: float = 0.0, claimed: float = 0.0) -> float:
+        """Return epsilon of a record from the integers, rounded up.
+
+        Parameters
+        ----------
+        delta, claimed : float
+            Of one symbol by noise that is cut off: `claimed`, where its delta there is at most `delta`.
+        """
+        if self.parts:
+            if self.draw is None:
+                return added(*(part.epsilon() for part in self.parts))
+            each = sorted((cost for part in self.parts for cost in part._columns_cost()), reverse=True)
+            count = self.draw.count
+            return composed(each[0], count) if each[0] == each[-1] else added(*each[:count])
+        if delta and isinstance(self.channel, Shift) and self.symbols == 1:
+            return claimed if self.channel.delta(claimed) <= delta else float("inf")
+        one = self._cost
+        return one if self.symbols == 1 else composed(one, self.symbols)
+
+    @property
+    def _cost(self) -> float:
+        """Epsilon of one use of the channel."""
+        exact = self.channel.epsilon
+        return float(exact[2] if isinstance(exact, tuple) else exact)
+
+    def _columns_cost(self) -> list[float]:
+        """Return the epsilon of each column."""
+        return [self._cost] * (self.record.columns if self.record is not None else 1)
+
+    # -- work
+
+    def codes(self, x: Sequence[NDArray[Any]], keys: Sequence[bytes]) -> list[NDArray[Any]]:
+        """Return the codes of each field, shape (n, columns).
+
+        Parameters
+        ----------
+        x : sequence of ndarray
+            Values of each of `records`, shape (n, columns).
+        keys : sequence of bytes
+            As many as `streams`.
+
+        Raises
+        ------
+        ValueError
+            For a value that is refused; its place is named.
+        """
+        if self.parts:
+            return self._of_parts(x, keys)
+        assert self.record is not None
+        values, keys = self.record.checked(x[0]), list(keys)
+        if self.order is not None:
+            return self._capped(values, keys)
+        if self.draw is None:
+            return [self._released(values, keys).reshape(len(values), -1)]
+        if isinstance(self.draw, PublicRotation):
+            return self._rotated(values, keys, self.draw)
+        last = keys.pop()
+        work = {"affine": self._hashed, "step": self._stepped, "coordinates": self._sampled}
+        return work[self.draw.kind](values, keys, last, self.draw)
+
+    def _of_parts(self, x: Sequence[NDArray[Any]], keys: Sequence[bytes]) -> list[NDArray[Any]]:
+        head = b""
+        if self.chunked:
+            head, *keys = (keystream(key, 0, _KEY) for key in keys)
+        if isinstance(self.draw, PublicDraw):
+            return self._drawn(x, head, keys, self.draw)
+        result, first, record = [], 0, 0
+        for part in self.parts:
+            last, after = first + part.streams, record + len(part.records)
+            result += part.codes(x[record:after], keys[first:last])
+            first, record = last, after
+        return result
+
+    def _drawn(
+        self, x: Sequence[NDArray[Any]], head: bytes, keys: Sequence[bytes], draw: PublicDraw
+    ) -> list[NDArray[Any]]:
+        """Return which columns were drawn, and the reports of them in the common form."""
+        tables = [part.record.checked(own) for part, own in zip(self.parts, x, strict=True) if part.record]
+        records, k, (columns, bits) = len(tables[0]), draw.count, self.fields[1]
+        width = columns // k
+        indices = coordinates(head, records, draw.of, k, 0)
+        flat = indices.ravel().astype(np.intp)
+        codes = np.zeros((len(flat), width), np.min_scalar_type((1 << bits) - 1))
+        start, first = 0, 0
+        for part, table in zip(self.parts, tables, strict=True):
+            stop, last = start + table.shape[1], first + part.streams
+            rows = np.flatnonzero((flat >= start) & (flat < stop))
+            values = table[rows // k, flat[rows] - start][:, None]
+            if len(rows):
+                answers = part._released(values, list(keys[first:last])).reshape(len(rows), -1)
+                if width > 1:
+                    answers = spelled(answers, field_bits(part.channel)[1])
+                codes[rows, : answers.shape[1]] = answers
+            start, first = stop, last
+        return [indices, codes.reshape(records, -1)]
+
+    def _capped(self, values: NDArray[Any], keys: list[bytes]) -> list[NDArray[Any]]:
+        """Return the reports of the columns of a cap over subsets, a field for each run of like columns."""
+        assert self.order is not None
+        order = np.array(self.order)
+        given = np.ascontiguousarray(values[:, order])
+        reports = self.channel.randomize(given, None, None, keys[1], "codes", None, None, 0)
+        edges = np.cumsum([columns for columns, _ in _cap_columns(self.channel)])[:-1]
+        answers = np.split(reports, edges, axis=1)
+        every = np.concatenate([answers[column] for column in np.argsort(order)], axis=1)
+        ends = np.cumsum([columns for columns, _ in self.fields])[:-1]
+        return np.split(every, ends, axis=1)
+
+    def _released(self, values: NDArray[Any], keys: list[bytes]) -> NDArray[Any]:
+        """Return the reports of values of shape (n, columns)."""
+        codec: Any = self.codec
+        if isinstance(codec, Signs):
+            signs = _DITHER.randomize(values, codec.grid, None, keys.pop(0), "codes", None, None, 0)
+            values = signs.astype(np.int64) @ (1 << np.arange(codec.columns - 1, -1, -1))
+            codec = None
+        elif isinstance(codec, Placed):
+            kept = Matrix(np.eye(codec.grid.points))  # leaves a point where it is: the dither alone
+            codes = kept.randomize(values, codec.grid, None, keys.pop(0), "codes", None, None, 0)
+            values, codec = codes.ravel(), None
+        elif isinstance(codec, OneHot):
+            entries = (values == np.arange(codec.categories)).astype(np.uint16)
+            values, codec = entries * np.uint16(codec.top), None
+        reports = self._channelled(self.channel, values, codec, keys)
+        if self.second is None:
+            return reports
+        if isinstance(self.second, Bits):
+            return self.second.randomize(reports, None, keystream(keys[-1], 0, _KEY), "codes", None, None, 0)
+        return self._channelled(self.second, reports, None, keys[-1:])
+
+    def _channelled(self, channel: Any, values: NDArray[Any], codec: Any, keys: list[bytes]) -> NDArray[Any]:
+        if isinstance(channel, Mixture):
+            both = keys[0], keys[1]
+            grids: Any = codec, self.ends
+            return channel.randomize(values, grids, None, both, "codes", None, None, 0)
+        if isinstance(channel, Bits):
+            return channel.randomize(values, codec, keys[0], "codes", None, None, 0)
+        if isinstance(channel, (Unary, Subset)):
+            return channel.randomize(values.ravel(), keys[0], "bits", None, None, 0)
+        if isinstance(channel, Design):
+            return channel.randomize(values.ravel(), keys[0], "codes", None, None, 0)
+        if isinstance(channel, Select):
+            return channel.randomize(values, keys[0], "codes", None, None, 0)
+        return channel.randomize(values, codec, None, keys[0], "codes", None, None, 0)
+
+    def _rotated(self, values: NDArray[Any], keys: list[bytes], draw: PublicRotation) -> list[NDArray[Any]]:
+        """Return the numbers of the rotations, and the codes of the rotated vectors."""
+        channel: Any = self.channel
+        release = RotatedRelease(
+            channel,
+            channel.epsilon,
+            channel.outputs,
+            rotation=draw.rotation,
+            count=draw.reports,
+            rotations=draw.count,
+        )
+        rotations = release.drawn(keys, len(values), 0)
+        return [rotations, release.select(values, rotations, Call(keys, "codes", None, None, 0))]
+
+    def _sampled(
+        self, values: NDArray[Any], keys: list[bytes], last: bytes, draw: PublicDraw
+    ) -> list[NDArray[Any]]:
+        """Return which columns were drawn, and their reports."""
+        indices = coordinates(last, len(values), draw.of, draw.count, 0)
+        chosen = np.take_along_axis(values, indices.astype(np.intp), axis=1)
+        return [indices, self._released(chosen, keys).reshape(len(values), -1)]
+
+    def _hashed(
+        self, values: NDArray[Any], keys: list[bytes], last: bytes, draw: PublicDraw
+    ) -> list[NDArray[Any]]:
+        """Return triples (a, b, report of the hashed value)."""
+        own = functions(last, len(values), draw.of, 0)
+        hashed = function_values(own, values[:, 0].astype(np.uint32), draw.of, draw.count)
+        return [np.column_stack([own, self._released(hashed, keys)]).astype(np.uint32)]
+
+    def _stepped(
+        self, values: NDArray[Any], keys: list[bytes], last: bytes, draw: PublicDraw
+    ) -> list[NDArray[Any]]:
+        """Return steps less 1, and cells of the progressions that begin at the values.
+
+        The channel draws a rank whatever the value is, which then enters an addition.
+        """
+        cells = draw.count
+        steps = whole_numbers(last, len(values), draw.of, 0)
+        zeros = np.zeros(len(values), np.uint32)
+        ranks = _ranks(self.channel).randomize(zeros, keys[0], "codes", None, None, 0).astype(np.int64)
+        chosen = steps.astype(np.int64) + 1
+        # The multiples of a step come back to 0 where it shares a divisor; then those beside them follow.
+        offsets = (ranks * chosen + ranks * np.gcd(chosen, cells) // cells) % cells
+        reported = offsets + (0 if self.channel.mute else values[:, 0].astype(np.int64))
+        reported -= cells * (reported >= cells)
+        return [steps[:, None].astype(np.uint32), reported[:, None].astype(np.uint32)]
+
+    def packed(self, x: Sequence[NDArray[Any]], keys: Sequence[bytes]) -> bytes:
+        """Return the bytes of reports: the fields one behind the other, each packed to whole bytes."""
+        return packed(self.codes(x, keys), self.fields)
+
+    def received(self, reports: Sequence[bytes]) -> list[NDArray[Any]]:
+        """Return the codes of reports of one record each: an array of shape (n, columns) for each field.
+
+        Raises
+        ------
+        ValueError
+            For a report of another length, or with a bit set behind the last code of a field.
+        TypeError
+            For anything but bytes.
+        """
+        size = self.report_bytes()
+        for index, report in enumerate(reports):
+            if not isinstance(report, bytes):
+                raise TypeError(f"reports: must be bytes, not {type(report).__name__}, at index {index}")
+            if len(report) != size:
+                raise ValueError(
+                    f"reports: {size} bytes each are needed, not {len(report)}, at index {index}"
+                )
+        table = np.frombuffer(b"".join(reports), np.uint8).reshape(len(reports), size)
+        result, start = [], 0
+        for columns, bits in self.fields:
+            own = np.unpackbits(table[:, start : start + (columns * bits + 7) // 8], axis=1)
+            spare = own[:, columns * bits :].any(axis=1)
+            if spare.any():
+                raise ValueError(f"reports: bits behind the codes, at index {int(np.argmax(spare))}")
+            places = np.uint64(1) << np.arange(bits - 1, -1, -1, dtype=np.uint64)
+            words = own[:, : columns * bits].reshape(len(table), columns, bits) @ places
+            result.append(words.astype(np.min_scalar_type((1 << bits) - 1)))
+            start += (columns * bits + 7) // 8
+        return result
+
+    def split(self, raw: bytes) -> list[NDArray[Any]]:
+        """Return the values of each of `records`, of the bytes of one or more records.
+
+        The bytes of each of them follow those of the one before: n records of a part, then n of the next.
+        """
+        size = sum(each.bytes for each in self.records)
+        count, rest = divmod(len(raw), size)
+        if rest or not count:
+            raise ValueError(f"x: {len(raw)} bytes are no records of {size} bytes")
+        result, start = [], 0
+        for each in self.records:
+            own = np.frombuffer(raw, each.dtype, count * each.columns, start)
+            result.append(own.reshape(count, each.columns))
+            start += count * each.bytes
+        return result
+
+
+def cap_fields(channel: Cap, order: Sequence[int]) -> tuple[Part, ...]:
+    """Return the fields of a cap over subsets: one for each run of like columns of the record."""
+    own = [(column, *each) for column, each in zip(order, _cap_columns(channel), strict=True)]
+    sizes = [*channel.windows, *channel.subsets]
+    result: list[Part] = []
+    before = None
+    for (_, columns, bits), size in sorted(zip(own, sizes, strict=True), key=lambda each: each[0][0]):
+        if size == before:
+            result[-1] = result[-1][0] + columns, bits
+        else:
+            result.append((columns, bits))
+        before = size
+    return tuple(result)
+
+
+def _cap_columns(channel: Cap) -> list[Part]:
+    """Return (columns, bits) of the report about each window and subset."""
+    windows = [(1, (points + 2 * reach - 1).bit_length()) for points, reach in channel.windows]
+    return windows + [(1, (k - 1).bit_length()) if w == 1 else (k, 1) for k, w in channel.subsets]
+
+
+def spelled(codes: NDArray[Any], bits: int) -> NDArray[np.uint8]:
+    """Return codes as their bits, the highest first, one behind the other."""
+    places = np.arange(bits - 1, -1, -1, dtype=np.uint64)
+    spelled = codes[..., None].astype(np.uint64) >> places & np.uint64(1)
+    return spelled.reshape(len(codes), -1).astype(np.uint8)
+
+
+def _ranks(channel: Design) -> Design:
+    """Return the channel of the ranks of cells, which have the law of a progression's window."""
+    order = np.arange(channel.cells, dtype=np.uint32)
+    return Design.from_integers(
+        "translates", channel.cells, channel.cells, channel.width, channel.high, order, channel.mute
+    )
+
+
+def packed(codes: Sequence[NDArray[Any]], fields: Sequence[Part]) -> bytes:
+    """Return arrays of codes as bytes, each packed to whole ones."""
+    return b"".join(
+        pack(np.ascontiguousarray(each).ravel(), bits).tobytes()
+        for each, (_, bits) in zip(codes, fields, strict=True)
+    )
+
+
+def field_bits(channel: Any) -> Part:
+    """Return (columns, bits) of the report of one use of a channel."""
+    if isinstance(channel, Bits):
+        return channel.features, channel.bits
+    if isinstance(channel, Unary):
+        return channel.categories, 1
+    if isinstance(channel, Subset):
+        return channel.elements, 1
+    if isinstance(channel, Cube):
+        return channel.bits, 1
+    if isinstance(channel, Cap):
+        points, reach = channel.windows[0]
+        return len(channel.windows), (points + 2 * reach - 1).bit_length()
+    outputs = channel.cells if isinstance(channel, Window) else channel.outputs
+    return 1, (outputs - 1).bit_length()
+
+
+def inputs_of(channel: Any) -> int | None:
+    """Return how many codes a channel takes; None for one that takes numbers alone."""
+    if isinstance(channel, (Matrix, Shift, Design)):
+        return channel.inputs
+    if isinstance(channel, Window):
+        return channel.cells
+    if isinstance(channel, Unary):
+        return channel.categories
+    return channel.elements if isinstance(channel, Subset) else None

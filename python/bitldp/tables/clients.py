@@ -1,0 +1,158 @@
+"""Plans for clients that are not Python: a form, and the released table that its reports make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from bitldp.base import checks
+from bitldp.base.errors import PlanError
+from bitldp.base.keys import keys
+from bitldp.client.document import Promise
+from bitldp.client.mechanisms import joined
+from bitldp.client.notation import NoDocumentError
+from bitldp.client.program import ClientProgram, Type, spelled
+from bitldp.client.writing import GOLDEN_SEED, golden_inputs, write
+from bitldp.privacy import Guarantee
+from bitldp.tables.codec import ColumnCodec
+from bitldp.tables.labels import Labels
+from bitldp.tables.numbers import NumericColumns
+
+__all__ = ["ClientForm"]
+
+
+class ClientForm:
+    """Base of a plan: the form that it is to clients, and the table that their reports are."""
+
+    codecs: tuple[ColumnCodec, ...]
+    keep: tuple[str, ...]
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The privacy of a record: what its columns cost together."""
+        raise NotImplementedError
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the plan, in hexadecimal."""
+        raise NotImplementedError
+
+    def client_document(
+        self,
+        *,
+        dtype: Literal["float32", "float64"] = "float64",
+        spends: tuple[str, int] | None = None,
+    ) -> str:
+        """Return the plan as data that a client in another language reads, checks and runs.
+
+        A record is the values of all columns, each called by its name; categories have their labels. A value
+        that is missing is refused, or is the last category, called "", with ``nulls="category"``.
+
+        Parameters
+        ----------
+        dtype, spends
+            As of `Mechanism.client_document`.
+
+        Returns
+        -------
+        str
+            Canonical JSON; `bitldp.client.open_document` reads it back, and `from_clients` makes a released
+            table of the reports.
+
+        Raises
+        ------
+        PlanError
+            For a column that no other client can release, and for columns that are kept.
+        """
+        kind: Type = "f32" if checks.choice("dtype", dtype, ("float32", "float64")) == "float32" else "f64"
+        if self.keep:
+            raise PlanError("keep: a form has no columns that leave as they are")
+        program = self._program(kind)
+        guarantee = self.guarantee
+        promise = Promise(
+            f"TablePlan({', '.join(name for codec in self.codecs for name in codec.columns)})",
+            bytes.fromhex(self.digest)[:16],
+            guarantee.record,
+            guarantee.delta,
+            guarantee.unit,
+            guarantee.given,
+        )
+        # Each part was compared with its mechanism when its own document was written.
+        own = [key for key in keys(GOLDEN_SEED, program.streams) if key is not None]
+        return write(program, promise, program.codes(golden_inputs(program), own), spends=spends)
+
+    def from_clients(self, reports: Sequence[bytes]) -> pa.Table:
+        """Return the reports that clients sent as a table that the plan released.
+
+        Parameters
+        ----------
+        reports : sequence of bytes
+            Of one record each, as a client of `client_document` makes them.
+
+        Returns
+        -------
+        pyarrow.Table
+            The columns of the plan, a row for each report: `aggregate`, ``bitldp estimate`` and whatever
+            reads released tables take it. Tables of several calls go together.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a report of another length, with bits behind its codes, or with a code that is none, at its
+            index.
+        PlanError
+            As of `client_document`.
+        """
+        program = self._program("f64")
+        arrays, made = program.received(reports), []
+        for codec, part in zip(self.codecs, program.parts, strict=True):
+            own, arrays = arrays[: len(part.fields)], arrays[len(part.fields) :]
+            reported = joined(codec.mechanism, own)
+            values = _written_values(codec, reported)
+            if isinstance(codec, NumericColumns):
+                values = values.reshape(len(reports), -1)
+            kind = pa.string() if isinstance(codec, Labels) else pa.float64()
+            made += [(name, codec.signed(each)) for name, each in codec.written(values, kind)]
+        table = pa.table([values for _, values in made], names=[name for name, _ in made])
+        facts = {b"bitldp.plan": self.digest, b"bitldp.epsilon": repr(self.guarantee.record)}
+        return table.replace_schema_metadata({name: text.encode() for name, text in facts.items()})
+
+    def _program(self, numbers: Type) -> ClientProgram:
+        """Return what a client does to a record."""
+        parts = tuple(_part(codec, numbers) for codec in self.codecs)
+        return ClientProgram(None, tuple(field for part in parts for field in part.fields), parts=parts)
+
+
+def _written_values(codec: ColumnCodec, reports: Any) -> Any:
+    """Return codes as the form of reports that the codec writes."""
+    mechanism, asked = codec.mechanism, codec._options().get("output", "codes")
+    if asked == "bits" and "codes" in mechanism.outputs:
+        ((_, bits),) = mechanism._report_parts
+        return codec._values(spelled(reports, bits))
+    labels = isinstance(codec, Labels) and codec.output == "values"  # whose codes are checked, and stay
+    return codec._values(mechanism.decode(reports) if asked == "values" or labels else reports)
+
+
+def _part(codec: ColumnCodec, numbers: Type) -> ClientProgram:
+    """Return what a client does to the columns of a codec."""
+    policy, title = codec.settings.missing.policy, codec.settings.title
+    if policy not in ("refuse", "category"):
+        raise PlanError(f"{title}: {codec.settings.spelled('nulls', policy)} has no client document")
+    scaled = isinstance(codec, NumericColumns) and codec.scales is not None
+    if not isinstance(codec, (Labels, NumericColumns)) or scaled or codec.settings.unit is not None:
+        raise PlanError(f"{title}: a client takes categories, and numbers in the units of the mechanism")
+    try:
+        codec.mechanism.client_document()  # which compares it with the mechanism
+        program: ClientProgram = codec.mechanism._program(numbers)
+    except NoDocumentError as error:
+        raise PlanError(f"{title}: {error}") from None
+    if program.record is None:
+        raise PlanError(f"{title}: a client takes categories, and numbers")
+    labels: tuple[str, ...] | None = None
+    if isinstance(codec, Labels):
+        labels = (*codec.categories, *([""] if policy == "category" else []))
+    return replace(program, record=replace(program.record, labels=labels, names=tuple(codec.columns)))

@@ -1,0 +1,393 @@
+//! Values of records: their types in memory and in a document, and room for those that are copied.
+
+use bitldp_core::Input;
+use zeroize::{DefaultIsZeroes, Zeroize};
+
+use crate::fields::{Fields, double, integer, list, text, wrong};
+use crate::json::Json;
+use crate::refused::{Kind, Refused, Result};
+
+/// Columns of a record at most.
+const MOST_COLUMNS: u32 = 1 << 22;
+
+/// Labels at most.
+const MOST_LABELS: usize = 1 << 16;
+
+/// The values of one record, or of several, record by record.
+///
+/// Codes may have any width; numbers have the one that the document says.
+#[derive(Clone, Copy)]
+pub enum Values<'a> {
+    /// Categories of one byte each.
+    U8(&'a [u8]),
+    /// Categories of two bytes each.
+    U16(&'a [u16]),
+    /// Categories of four bytes each.
+    U32(&'a [u32]),
+    /// Numbers in single precision.
+    F32(&'a [f32]),
+    /// Numbers in double precision.
+    F64(&'a [f64]),
+    /// Categories by the texts that the document lists.
+    Labels(&'a [&'a str]),
+    /// Values as their bytes, little-endian, of the type that the document says; of a document of parts, those of the
+    /// first part for all records, then those of the next.
+    Bytes(&'a [u8]),
+    /// The values of each part of a document of parts, in order.
+    Parts(&'a [Values<'a>]),
+}
+
+/// How many values of which type there are: the values are private.
+impl std::fmt::Debug for Values<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (kind, count) = match self {
+            Values::U8(x) => ("u8", x.len()),
+            Values::U16(x) => ("u16", x.len()),
+            Values::U32(x) => ("u32", x.len()),
+            Values::F32(x) => ("f32", x.len()),
+            Values::F64(x) => ("f64", x.len()),
+            Values::Labels(x) => ("labels", x.len()),
+            Values::Bytes(x) => ("bytes", x.len()),
+            Values::Parts(x) => ("parts", x.len()),
+        };
+        write!(f, "Values(<{count} {kind}>)")
+    }
+}
+
+/// The type of a value in a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueType {
+    /// A number in single precision.
+    F32,
+    /// A number in double precision.
+    F64,
+    /// A category of one byte.
+    U8,
+    /// A category of two bytes.
+    U16,
+    /// A category of four bytes.
+    U32,
+}
+
+impl ValueType {
+    /// Bytes of a value.
+    #[must_use]
+    pub fn bytes(self) -> usize {
+        match self {
+            ValueType::U8 => 1,
+            ValueType::U16 => 2,
+            ValueType::U32 | ValueType::F32 => 4,
+            ValueType::F64 => 8,
+        }
+    }
+}
+
+/// The values that a record of a document has.
+pub(crate) struct Record {
+    pub(crate) kind: ValueType,
+    pub(crate) columns: usize,
+    pub(crate) range: ValueRange,
+}
+
+/// The values that are allowed.
+pub(crate) enum ValueRange {
+    /// Categories below a number, and their texts.
+    Below(u64, Option<Vec<String>>),
+    /// Categories below a number of each column.
+    Each(Vec<u64>),
+    /// Numbers from one to another; those outside are refused.
+    Within(f64, f64),
+    /// Every number but NaN.
+    Numbers,
+}
+
+impl Record {
+    /// The record that an object of a document describes.
+    pub(crate) fn read(json: &Json<'_>) -> Result<Record> {
+        let fields = Fields::of(json)?;
+        let kind = match fields.text("type")? {
+            "f32" => ValueType::F32,
+            "f64" => ValueType::F64,
+            "u8" => ValueType::U8,
+            "u16" => ValueType::U16,
+            "u32" => ValueType::U32,
+            _ => return Err(fields.wrong()),
+        };
+        let columns = fields.integer("columns", 1, MOST_COLUMNS.into())? as usize;
+        let range = if matches!(kind, ValueType::F32 | ValueType::F64) {
+            numbers(&fields)?
+        } else {
+            categories(&fields, 1 << (8 * kind.bytes()), columns)?
+        };
+        if let Some(names) = fields.maybe("names") {
+            let listed = list(names, columns)?;
+            listed.iter().try_for_each(|name| text(name).map(drop))?;
+            if listed.len() != columns {
+                return Err(wrong(names));
+            }
+        }
+        fields.finish()?;
+        Ok(Record { kind, columns, range })
+    }
+
+    /// True where the values are numbers.
+    pub(crate) fn is_real(&self) -> bool {
+        !matches!(self.range, ValueRange::Below(..) | ValueRange::Each(_))
+    }
+
+    /// Categories, where the values are some and all columns have as many.
+    pub(crate) fn below(&self) -> Option<u64> {
+        if let ValueRange::Below(below, _) = self.range { Some(below) } else { None }
+    }
+
+    /// Categories of a column, where the values are some.
+    pub(crate) fn below_of(&self, column: usize) -> Option<u64> {
+        match &self.range {
+            ValueRange::Below(below, _) => Some(*below),
+            ValueRange::Each(below) => below.get(column).copied(),
+            _ => None,
+        }
+    }
+
+    /// Bytes of a record.
+    pub(crate) fn bytes(&self) -> usize {
+        self.columns * self.kind.bytes()
+    }
+
+    /// How many values were given.
+    ///
+    /// # Errors
+    /// Another type than the record's.
+    pub(crate) fn count(&self, x: Values<'_>) -> Result<usize> {
+        let real = self.is_real();
+        match (x, self.kind) {
+            (Values::F32(x), ValueType::F32) => Ok(x.len()),
+            (Values::F64(x), ValueType::F64) => Ok(x.len()),
+            (Values::U8(x), _) if !real => Ok(x.len()),
+            (Values::U16(x), _) if !real => Ok(x.len()),
+            (Values::U32(x), _) if !real => Ok(x.len()),
+            (Values::Labels(x), _) if matches!(self.range, ValueRange::Below(_, Some(_))) => Ok(x.len()),
+            (Values::Bytes(x), kind) if x.len().is_multiple_of(kind.bytes()) => Ok(x.len() / kind.bytes()),
+            _ => Err(Kind::Shape.into()),
+        }
+    }
+
+    /// Gives `work` the values, checked, as the core takes them; copies are overwritten afterwards.
+    pub(crate) fn with<R>(&self, x: Values<'_>, work: impl FnOnce(Input<'_>) -> Result<R>) -> Result<R> {
+        let checked = |input: Input<'_>| self.check(input).and_then(|()| work(input));
+        match (x, self.kind) {
+            (Values::F32(x), ValueType::F32) => checked(Input::F32(x)),
+            (Values::F64(x), ValueType::F64) => checked(Input::F64(x)),
+            (Values::U8(x), _) => checked(Input::U8(x)),
+            (Values::U16(x), _) => checked(Input::U16(x)),
+            (Values::U32(x), _) => checked(Input::U32(x)),
+            (Values::Bytes(x), ValueType::U8) => checked(Input::U8(x)),
+            (Values::Bytes(x), ValueType::U16) => {
+                copied(x.as_chunks().0, u16::from_le_bytes, |x| checked(Input::U16(x)))
+            }
+            (Values::Bytes(x), ValueType::U32) => {
+                copied(x.as_chunks().0, u32::from_le_bytes, |x| checked(Input::U32(x)))
+            }
+            (Values::Bytes(x), ValueType::F32) => {
+                copied(x.as_chunks().0, f32::from_le_bytes, |x| checked(Input::F32(x)))
+            }
+            (Values::Bytes(x), ValueType::F64) => {
+                copied(x.as_chunks().0, f64::from_le_bytes, |x| checked(Input::F64(x)))
+            }
+            (Values::Labels(x), _) => with_room(x.len(), |codes: &mut [u32]| {
+                for ((index, code), label) in codes.iter_mut().enumerate().zip(x) {
+                    *code = self.code(label).ok_or(Refused::at(Kind::Value, index))?;
+                }
+                checked(Input::U32(codes))
+            })?,
+            _ => Err(Kind::Shape.into()),
+        }
+    }
+
+    /// The code of a label. All labels are looked at whatever it is.
+    fn code(&self, label: &str) -> Option<u32> {
+        let ValueRange::Below(_, Some(labels)) = &self.range else { return None };
+        let mut code = u32::MAX;
+        for (own, index) in labels.iter().zip(0u32..) {
+            let differ = own.bytes().zip(label.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b));
+            let same = u32::from(differ == 0 && own.len() == label.len());
+            code &= index | same.wrapping_sub(1);
+        }
+        Some(code).filter(|&code| code != u32::MAX)
+    }
+
+    /// Refuses the first value that is not allowed. All are looked at where all are.
+    fn check(&self, input: Input<'_>) -> Result<()> {
+        /// The position of the first value that is not allowed, sought where there is one.
+        fn first<T: Copy>(values: &[T], allowed: impl Fn(T) -> bool) -> Option<usize> {
+            if values.iter().fold(true, |all, &value| all & allowed(value)) {
+                return None;
+            }
+            values.iter().position(|&value| !allowed(value))
+        }
+        /// The same, where each column has a bound of its own.
+        fn first_by<T: Copy + Into<u64>>(values: &[T], below: &[u64]) -> Option<usize> {
+            let allowed =
+                || values.iter().zip(below.iter().cycle()).map(|(&value, below)| value.into() < *below);
+            if allowed().fold(true, |all, allowed| all & allowed) {
+                None
+            } else {
+                allowed().position(|allowed| !allowed)
+            }
+        }
+        let refused = match (&self.range, input) {
+            (ValueRange::Below(below, _), Input::U8(x)) => first(x, |x| u64::from(x) < *below),
+            (ValueRange::Below(below, _), Input::U16(x)) => first(x, |x| u64::from(x) < *below),
+            (ValueRange::Below(below, _), Input::U32(x)) => first(x, |x| u64::from(x) < *below),
+            (ValueRange::Each(below), Input::U8(x)) => first_by(x, below),
+            (ValueRange::Each(below), Input::U16(x)) => first_by(x, below),
+            (ValueRange::Each(below), Input::U32(x)) => first_by(x, below),
+            (ValueRange::Within(low, high), Input::F32(x)) => {
+                let (low, high) = (*low as f32, *high as f32);
+                first(x, |x| x >= low && x <= high)
+            }
+            (ValueRange::Within(low, high), Input::F64(x)) => first(x, |x| x >= *low && x <= *high),
+            (ValueRange::Numbers, Input::F32(x)) => first(x, |x| !x.is_nan()),
+            (ValueRange::Numbers, Input::F64(x)) => first(x, |x| !x.is_nan()),
+            _ => return Err(Kind::Shape.into()),
+        };
+        refused.map_or(Ok(()), |index| Err(Refused::at(Kind::Value, index)))
+    }
+}
+
+fn numbers(fields: &Fields<'_>) -> Result<ValueRange> {
+    let ends = match fields.maybe("interval") {
+        None => None,
+        Some(json) => match list(json, 2)? {
+            [low, high] => Some((double(low)?, double(high)?)).filter(|(low, high)| low < high),
+            _ => None,
+        }
+        .ok_or_else(|| wrong(json))
+        .map(Some)?,
+    };
+    match (fields.text("outside")?, ends) {
+        ("clip", _) => Ok(ValueRange::Numbers),
+        ("refuse", Some((low, high))) => Ok(ValueRange::Within(low, high)),
+        _ => Err(fields.wrong()),
+    }
+}
+
+fn categories(fields: &Fields<'_>, most: i64, columns: usize) -> Result<ValueRange> {
+    let json = fields.get("below")?;
+    if let Ok(below) = list(json, columns) {
+        let below = below.iter().map(|below| integer(below, 2, most).map(|below| below as u64));
+        let below = below.collect::<Result<Vec<_>>>()?;
+        return if below.len() == columns { Ok(ValueRange::Each(below)) } else { Err(wrong(json)) };
+    }
+    let below = integer(json, 2, most)? as u64;
+    Ok(ValueRange::Below(below, labels(fields, below)?))
+}
+
+fn labels(fields: &Fields<'_>, below: u64) -> Result<Option<Vec<String>>> {
+    let Some(json) = fields.maybe("labels") else { return Ok(None) };
+    let labels = list(json, MOST_LABELS)?;
+    let texts = labels.iter().map(text).collect::<Result<Vec<_>>>()?;
+    let mut ordered = texts.clone();
+    ordered.sort_unstable();
+    let twice = ordered.windows(2).any(|pair| pair[0] == pair[1]);
+    if texts.len() as u64 != below || twice {
+        return Err(wrong(json));
+    }
+    Ok(Some(texts.into_iter().map(String::from).collect()))
+}
+
+/// Gives `work` values of bytes, wherever these begin.
+fn copied<T, R, const N: usize>(
+    bytes: &[[u8; N]],
+    value: impl Fn([u8; N]) -> T,
+    work: impl FnOnce(&[T]) -> Result<R>,
+) -> Result<R>
+where
+    T: DefaultIsZeroes,
+{
+    with_room(bytes.len(), |values: &mut [T]| {
+        values.iter_mut().zip(bytes).for_each(|(own, &bytes)| *own = value(bytes));
+        work(values)
+    })?
+}
+
+/// Gives `work` room for so many values, zeros at first, which is overwritten afterwards. Little of it is on the stack:
+/// then nothing is allocated.
+///
+/// # Errors
+/// [`Kind::Memory`].
+pub(crate) fn with_room<T, R>(count: usize, work: impl FnOnce(&mut [T]) -> R) -> Result<R>
+where
+    T: DefaultIsZeroes,
+{
+    fn on<T: DefaultIsZeroes, R>(room: &mut [T], work: impl FnOnce(&mut [T]) -> R) -> R {
+        let result = work(room);
+        room.zeroize();
+        result
+    }
+    const FEW: usize = 16;
+    const SOME: usize = 512;
+    if count <= FEW {
+        return Ok(on(&mut [T::default(); FEW][..count], work));
+    }
+    if count <= SOME {
+        return Ok(on(&mut [T::default(); SOME][..count], work));
+    }
+    let mut room = Vec::new();
+    room.try_reserve_exact(count).map_err(|_| Kind::Memory)?;
+    room.resize(count, T::default());
+    Ok(on(&mut room, work))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(text: &str) -> Record {
+        Record::read(&Json::read(text).unwrap()).unwrap()
+    }
+
+    fn refused(record: &Record, x: Values<'_>) -> Refused {
+        record.with(x, |_| Ok(())).unwrap_err()
+    }
+
+    #[test]
+    fn labels_are_their_codes() {
+        let record = record(r#"{"below":3,"columns":1,"labels":["a","ab","b"],"type":"u8"}"#);
+        let code = |label| record.code(label);
+        assert_eq!((code("a"), code("ab"), code("b")), (Some(0), Some(1), Some(2)));
+        assert_eq!((code(""), code("abc"), code("c")), (None, None, None));
+        assert_eq!(refused(&record, Values::Labels(&["a", "x"])), Refused::at(Kind::Value, 1));
+        assert_eq!(refused(&record, Values::Bytes(&[0, 1, 3])), Refused::at(Kind::Value, 2));
+    }
+
+    #[test]
+    fn numbers_outside_are_refused_in_their_own_precision() {
+        let interval = r#""interval":["0000000000000000","3fb999999999999a"]"#;
+        let single = record(&format!(r#"{{"columns":1,{interval},"outside":"refuse","type":"f32"}}"#));
+        assert!(single.with(Values::F32(&[0.0, 0.1]), |_| Ok(())).is_ok());
+        assert!(single.with(Values::Bytes(&0.1f32.to_le_bytes()), |_| Ok(())).is_ok());
+        assert_eq!(refused(&single, Values::F32(&[0.1, 0.2])).place, Some(1));
+        assert_eq!(refused(&single, Values::F32(&[f32::NAN])).place, Some(0));
+        assert_eq!(refused(&single, Values::F64(&[0.1])).kind, Kind::Shape);
+        let any = record(r#"{"columns":1,"outside":"clip","type":"f64"}"#);
+        assert!(any.with(Values::F64(&[f64::INFINITY]), |_| Ok(())).is_ok());
+        assert_eq!(refused(&any, Values::F64(&[0.0, f64::NAN])), Refused::at(Kind::Value, 1));
+    }
+
+    #[test]
+    fn records_are_what_the_schema_says() {
+        let wrong = [
+            r#"{"columns":0,"outside":"clip","type":"f64"}"#,
+            r#"{"columns":1,"outside":"refuse","type":"f64"}"#,
+            r#"{"below":257,"columns":1,"type":"u8"}"#,
+            r#"{"below":2,"columns":1,"labels":["a"],"type":"u8"}"#,
+            r#"{"below":2,"columns":1,"labels":["a","a"],"type":"u8"}"#,
+            r#"{"below":2,"columns":1,"outside":"clip","type":"u8"}"#,
+            r#"{"columns":1,"interval":["3ff0000000000000","0000000000000000"],"outside":"clip","type":"f64"}"#,
+        ];
+        for text in wrong {
+            assert!(Record::read(&Json::read(text).unwrap()).is_err(), "{text}");
+        }
+    }
+}

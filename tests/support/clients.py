@@ -1,0 +1,62 @@
+"""Mechanisms with a client document, why others have none, and the packed reports that Python makes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import bitldp
+import numpy as np
+
+from support.cases import CASES, FAMILIES, MIXED, ORDERED
+
+SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "client.schema.json"
+
+BALL, BOUND = "sums of NumPy", "a bound over all vectors"
+
+#: Cases of no document, and a part of the reason that each gives.
+WITHOUT = {
+    "BRR-regions": "each region has a channel of its own",
+    "RecordCap": "drawn by kind",
+    "MixedCap": "dithered before one channel",
+    "CLDP": BALL,
+    "BallWindow": BALL,
+    "LaplaceBall": BOUND,
+    "BallGaussian": BOUND,
+    "Skellam": BOUND,
+    "RandomCodebook": "logarithms and cosines",
+    "TwoStage": "released once more",
+    "Compressed": "public matrix",
+    "Hierarchy": "several levels",
+    "HDG": "three grids",
+    "HeavyHitters": "a word",
+    "ItemSet": "a set",
+    "ItemSet-blocks": "a set",
+    "KeyValue": "a set",
+}
+
+DOCUMENTED = [case for case in CASES + FAMILIES + ORDERED + MIXED if case.name not in WITHOUT]
+
+
+def packed_reports(mechanism: Any, inputs: Sequence[np.ndarray], seed: int) -> bytes:
+    """Return the reports of a mechanism as a client sends them: each field packed to whole bytes."""
+    flat = [each[:, 0] if each.ndim == 2 and each.shape[1] == 1 else each for each in inputs]
+    reports = mechanism.randomize(*flat, rng=seed, output=mechanism._wire_output)
+    parts = reports if isinstance(reports, tuple) else (reports,)
+    fields = zip(parts, mechanism._report_parts, strict=True)
+    return b"".join(
+        bitldp.pack(np.ascontiguousarray(part).ravel(), bits).tobytes() for part, (_, bits) in fields
+    )
+
+
+def values_of(document: Any, inputs: Sequence[Any]) -> list[Any]:
+    """Return the inputs of a mechanism as values of the document's records."""
+    tables = [each.reshape(len(each), -1) for each in inputs]
+    result, start = [], {"f": 0, "u": 0}
+    for record in document.program.records:
+        kind = "f" if record.below is None else "u"
+        table = next(each for each in tables if (each.dtype.kind == "f") == (kind == "f"))
+        result.append(table[:, start[kind] : start[kind] + record.columns])
+        start[kind] += record.columns
+    return result
