@@ -6,7 +6,7 @@
 use crate::channel::KeyedRandomness;
 use crate::codec::Code;
 use crate::error::{Error, Result, argument, zeros};
-use crate::isa::{Isa, compiled};
+use crate::isa::{Isa, compiled, vectorised};
 use crate::random::{GROUP, Key, fill};
 use crate::vector::{Kernel, Vector};
 
@@ -149,6 +149,11 @@ fn check(features: u32, k: usize) -> Result<()> {
 /// Floyd's algorithm: the draw for `j` is uniform over `0..=j`, and one that is taken already stands for `j` itself (Bentley
 /// and Floyd, "A sample of brilliance", CACM 30, 1987).
 fn distinct_on<C: Code>(isa: Isa, draws: &[u64], features: u32, k: usize, chosen: &mut [C]) -> Result<()> {
+    if k == 1 {
+        let all = chosen.iter_mut().zip(draws);
+        vectorised(isa, || all.for_each(|(chosen, &draw)| *chosen = C::narrow(scaled(draw, features))));
+        return Ok(());
+    }
     if k <= FEW {
         compiled(isa, Distinct { draws, features, k, chosen });
         return Ok(());

@@ -31,7 +31,7 @@ def reports(channel: Any) -> bytes:
     return channel.randomize(*arguments, "packed", None, None, 0).tobytes()
 
 
-CHANNELS = {
+CHANNELS: dict[str, Any] = {
     "window": Window.from_integers(17, 5, NO_FLOAT[0]),
     "ordered window": Window.from_integers(3, 1, NO_FLOAT[0], ORDER),
     "mute window": Window.from_integers(3, 1, NO_FLOAT[0], mute=True),
@@ -108,7 +108,7 @@ def test_designs_of_integers_name_what_does_not_fit() -> None:
 
 
 # Pickles that earlier versions wrote, of floats.
-BEFORE = {
+BEFORE: dict[str, Any] = {
     "gASVUwAAAAAAAACMDGJpdGxkcC5fY29yZZSMBEJpdHOUk5QoXZRdlChHP+gAAAAAAABHP+MzMzMz"
     "MzNlYV2UXZQoRz/QAAAAAAAARz/TMzMzMzMzZWFLA050lIGULg==": Bits([[0.75, 0.6]], [[0.25, 0.3]], 3),
     "gASVMgAAAAAAAACMDGJpdGxkcC5fY29yZZSMBVVuYXJ5lJOUSwVHP+AAAAAAAABHP8mZmZmZmZqHlIGULg==": Unary(
