@@ -223,7 +223,7 @@ pub unsafe extern "C" fn bitldp_sentence(client: *const Client, out: *mut c_char
     if let Ok(out) = unsafe { bytes_mut(out.cast(), len) }
         && let Some(most) = len.checked_sub(1)
     {
-        let cut = sentence.floor_char_boundary(most);
+        let cut = (0..=most.min(sentence.len())).rev().find(|&at| sentence.is_char_boundary(at)).unwrap_or(0);
         out[..cut].copy_from_slice(&sentence.as_bytes()[..cut]);
         out[cut] = 0;
     }
@@ -397,7 +397,7 @@ mod tests {
     fn null_is_refused_and_leaves_zeros() {
         let client = opened();
         let mut out = [255; 3];
-        let null = ptr::null();
+        let null: *const c_void = ptr::null();
         // SAFETY: null is what is tried, and every other pointer is this test's own.
         unsafe {
             let pointer = Kind::Pointer as i32;

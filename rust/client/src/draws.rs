@@ -59,7 +59,7 @@ impl PublicRotation {
     /// Draws the numbers of rotations of records, `reports` for each; `chunk` records have a nonce of their own.
     pub(crate) fn draw(&self, key: &Key, chunk: usize, numbers: &mut [u32]) -> Result<()> {
         for_draws(key, numbers.len(), chunk * self.reports, |at, bytes| {
-            numbers[at] = (u64::from(u32::from_le_bytes(bytes)) * self.count >> 32) as u32;
+            numbers[at] = ((u64::from(u32::from_le_bytes(bytes)) * self.count) >> 32) as u32;
         })
     }
 }
@@ -114,7 +114,7 @@ pub(crate) fn for_words(key: &Key, count: usize, mut work: impl FnMut(usize, u64
 
 /// A number from 0 to below `count`, of a word: chances differ from uniform by less than `count / 2^64` of their value.
 pub(crate) fn scaled(word: u64, count: u64) -> u64 {
-    (u128::from(word) * u128::from(count) >> 64) as u64
+    ((u128::from(word) * u128::from(count)) >> 64) as u64
 }
 
 /// Draws `k` different columns of `of` for each record, by the algorithm of Floyd (Bentley and Floyd, "A sample of

@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn numbers_are_written_in_one_way() {
         let json = |value: &str| format!("\"{value}\"");
-        let shares = ["0", "1", "18446744073709551616"].map(|digits| json(digits));
+        let shares = ["0", "1", "18446744073709551616"].map(json);
         for (text, number) in shares.iter().zip([0, 1, 1 << 64]) {
             assert_eq!(share(&Json::read(text).unwrap()).unwrap(), number);
         }
