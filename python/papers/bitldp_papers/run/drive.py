@@ -22,6 +22,7 @@ from bitldp.federated import DecodingStrategy, RoundFailedError
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
+from numpy.typing import NDArray
 
 from bitldp_papers.run.folder import RunFolder
 from bitldp_papers.run.rounds import Privacy, Round
@@ -199,9 +200,13 @@ def finished(
     seconds: float,
     metric: str = "accuracy",
     caveat: str = "",
+    truth: NDArray[Any] | None = None,
 ) -> Summary:
-    """Return the summary of a run whose rounds are in its folder, and write it there."""
-    last = folder.rows[-1]
+    """Return the summary of a run whose rounds are in its folder, and write it there.
+
+    `truth` are the labels that are scored, where these are not those of all test records.
+    """
+    last, data = folder.rows[-1], loaded(settings.data)[0]
     summary = Summary(
         system=system,
         metric=metric,
@@ -214,7 +219,9 @@ def finished(
         mechanism=getattr(settings, "mechanism", ""),
         seed=settings.seed,
         scores={name: value for name, value in last.items() if isinstance(value, float) or value is None},
-        majority=loaded(settings.data)[0].majority if metric == "accuracy" else None,
+        majority=data.majority_of(data.test_labels if truth is None else truth)
+        if metric == "accuracy"
+        else None,
     )
     _write(folder.path, summary)
     finisher = _finisher.get()
