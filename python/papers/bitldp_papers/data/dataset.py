@@ -70,14 +70,12 @@ class Dataset:
         width = self.train.shape[1]
         if self.low.shape != (width,) or self.high.shape != (width,) or len(self.columns) != width:
             raise ValueError(f"low, high, columns: {width} of each are needed, one for each feature")
-        if self.task == "locations":
-            return
         for name, labels, rows in (
             ("train_labels", self.train_labels, self.train),
             ("test_labels", self.test_labels, self.test),
         ):
-            if labels.shape != (len(rows),):
-                raise ValueError(f"{name}: one is needed for each of {len(rows)} records")
+            if labels.shape not in ((len(rows),), (0,)):
+                raise ValueError(f"{name}: one is needed for each of {len(rows)} records, or none at all")
 
     def __repr__(self) -> str:
         """Return name and sizes; the records stay out of logs."""

@@ -24,12 +24,15 @@ def reserve(names: Iterable[str]) -> None:
 
 
 @contextmanager
-def using(data: Dataset) -> Iterator[str]:
+def using(data: Dataset, instead_of: str = "") -> Iterator[str]:
     """Let a name stand for a data set while the block runs, in all threads of this process.
 
     Parameters
     ----------
     data : Dataset
+    instead_of : str
+        A name to stand for, whichever set has it; empty: the data set's own. Results that a process keeps by
+        that name must be of these records, too: for a process that reads no other set of the name.
 
     Yields
     ------
@@ -39,8 +42,8 @@ def using(data: Dataset) -> Iterator[str]:
     """
     own = _fingerprint(data)
     with _lock:
-        number, name = 1, data.name
-        while _known.setdefault(name, own) != own:
+        number, name = 1, instead_of or data.name
+        while not instead_of and _known.setdefault(name, own) != own:
             number += 1
             name = f"{data.name} ({number})"
         _given[name] = data

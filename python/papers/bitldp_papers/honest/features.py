@@ -130,7 +130,7 @@ class Graph:
     """Coordinates of a record on the neighbours' graph of a pool of public records without labels.
 
     Each record of the pool is joined to its nearest others; the slowest modes of the walk along these edges
-    are its coordinates. A record that is not in the pool has the mean of those of its nearest in it. Records
+    are its coordinates. Any other record has the mean of those of its nearest in the pool. Records
     of one kind lie close together there even where they are far apart as they are: kinds are told apart by
     gaps between them that no label is needed to see.
 
@@ -141,7 +141,8 @@ class Graph:
     coordinates : int
         How many there are, at most n - 2.
     neighbours : int
-        To how many nearest records each is joined; below n.
+        To how many nearest records each of the pool is joined, 2 or more, below n. Any other record has the
+        mean of half as many.
 
     Attributes
     ----------
@@ -161,18 +162,19 @@ class Graph:
     Harmonic Analysis 21, 2006. Neighbours come from scikit-learn, eigenvectors from SciPy (ARPACK).
     """
 
-    def __init__(self, pool: Array, *, coordinates: int = 80, neighbours: int = 10) -> None:
+    def __init__(self, pool: Array, *, coordinates: int = 100, neighbours: int = 10) -> None:
         from scipy.sparse import diags_array
         from scipy.sparse.csgraph import laplacian
         from scipy.sparse.linalg import eigsh
         from sklearn.neighbors import NearestNeighbors
 
         count = len(pool)
-        neighbours = checks.integer("neighbours", neighbours, 1)
+        neighbours = checks.integer("neighbours", neighbours, 2)
         if count <= neighbours + 1:
             raise ValueError(f"pool: {count} records are too few; {neighbours + 2} or more are needed")
         size = checks.integer("coordinates", coordinates, 1, count - 2)
         self._nearest = NearestNeighbors(n_neighbors=neighbours).fit(pool)
+        self._asked = neighbours // 2
         joined = self._nearest.kneighbors_graph(mode="connectivity")
         shifted, root = laplacian(joined.maximum(joined.T), normed=True, return_diag=True)
         # the largest of 1 - L are the smallest of L; the first of all is constant
@@ -189,7 +191,7 @@ class Graph:
         """Return the coordinates of records, shape (n, coordinates)."""
         result = np.empty((len(x), self._modes.shape[1]), np.float32)
         for start in range(0, len(x), _BLOCK):
-            nearest = self._nearest.kneighbors(x[start : start + _BLOCK], return_distance=False)
+            nearest = self._nearest.kneighbors(x[start : start + _BLOCK], self._asked, return_distance=False)
             result[start : start + _BLOCK] = self._modes[nearest].mean(axis=1)
         return result
 

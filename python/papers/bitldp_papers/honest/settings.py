@@ -46,7 +46,7 @@ class HonestSettings(Settings):
         Of the pool's graph, at most.
     diffusion : float
         Steps of the walk on the graph for each unit of the noise that reports are known to leave in a score:
-        see Pooled.steps. It was chosen on MNIST and Fashion-MNIST, as coordinates was.
+        see Means.steps. It was chosen on MNIST, Fashion-MNIST and AG News, as coordinates was.
     centring : int
         Rounds before the training, whose clients report their features themselves, for the common mean that
         the others take off. 0: none is taken off.
@@ -70,8 +70,8 @@ class HonestSettings(Settings):
     mechanism: str = "polytope"
     features: str = "edges"
     pool: str = ""
-    coordinates: int = 80
-    diffusion: float = 40.0
+    coordinates: int = 100
+    diffusion: float = 50.0
     centring: int = 3
     noise: float = 1.0
     rate: float = 3.0

@@ -143,9 +143,13 @@ def drive(grid: Grid, rounds: Round[Any], system: str, *, timeout: float = 600.0
     RoundFailedError
         If a round had no reports. The rounds before it are kept.
     """
-    settings, initial, privacy = rounds.settings, rounds.initial(), rounds.privacy()
-    start = time.perf_counter()
+    settings, start = rounds.settings, time.perf_counter()
     data, train, _ = loaded(settings.data)
+    if rounds.metric == "accuracy" and not data.classes:
+        raise ValueError(
+            f"data: {settings.data} has no classes, which this needs; brr with task=trees learns a regression"
+        )
+    initial, privacy = rounds.initial(), rounds.privacy()
     records = len(train)
     if settings.clients > records:
         raise ValueError(
@@ -207,6 +211,7 @@ def finished(
     `truth` are the labels that are scored, where these are not those of all test records.
     """
     last, data = folder.rows[-1], loaded(settings.data)[0]
+    truth = data.test_labels if truth is None else truth
     summary = Summary(
         system=system,
         metric=metric,
@@ -219,9 +224,7 @@ def finished(
         mechanism=getattr(settings, "mechanism", ""),
         seed=settings.seed,
         scores={name: value for name, value in last.items() if isinstance(value, float) or value is None},
-        majority=data.majority_of(data.test_labels if truth is None else truth)
-        if metric == "accuracy"
-        else None,
+        majority=data.majority_of(truth) if metric == "accuracy" else None,
     )
     _write(folder.path, summary)
     finisher = _finisher.get()
