@@ -34,7 +34,7 @@ GOALS = {
     ("fashion_mnist", "pool"): {1.0: 0.69, 2.0: 0.735, 4.0: 0.76, 8.0: 0.797},
     ("ag_news", "pool"): {1.0: 0.80},
 }
-EPSILONS = {"pool": (0.5, 1.0, 2.0, 4.0, 8.0), "rounds": (1.0, 2.0, 4.0, 8.0), "noiseless": (1.0,)}
+EPSILONS = {"pool": (1.0, 2.0, 4.0, 8.0), "rounds": (1.0, 2.0, 4.0, 8.0), "noiseless": (1.0,)}
 
 
 def run(data: str, learner: str, epsilon: float, seed: int, threads: int) -> dict[str, Any]:

@@ -14,6 +14,7 @@ _SIDE = 8  # of pooled pixels
 _DIRECTIONS = 4
 _BLOCK = 1 << 12  # images at once
 _TINY = 1e-9
+_FIRST = 20060701  # of the vector that eigenvectors are looked for from
 
 Array = NDArray[np.float32]
 
@@ -163,9 +164,8 @@ class Graph:
     """
 
     def __init__(self, pool: Array, *, coordinates: int = 100, neighbours: int = 10) -> None:
-        from scipy.sparse import diags_array
         from scipy.sparse.csgraph import laplacian
-        from scipy.sparse.linalg import eigsh
+        from scipy.sparse.linalg import LinearOperator, eigsh
         from sklearn.neighbors import NearestNeighbors
 
         count = len(pool)
@@ -177,10 +177,15 @@ class Graph:
         self._asked = neighbours // 2
         joined = self._nearest.kneighbors_graph(mode="connectivity")
         shifted, root = laplacian(joined.maximum(joined.T), normed=True, return_diag=True)
-        # the largest of 1 - L are the smallest of L; the first of all is constant
-        walk = (diags_array(np.ones(count)) - shifted).tocsr()
-        values, vectors = eigsh(walk, k=size + 1, which="LA", v0=np.ones(count))
-        order = np.argsort(-values)[1:]
+        still = root / np.linalg.norm(root)  # the mode of 1 that says nothing, of any number of parts
+
+        def walk(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+            flat = vector.ravel()
+            return np.asarray(flat - shifted @ flat - still * (still @ flat), np.float64)
+
+        first = np.random.default_rng(_FIRST).normal(size=count)
+        values, vectors = eigsh(LinearOperator((count, count), matvec=walk), k=size, which="LA", v0=first)
+        order = np.argsort(-values)
         modes = vectors[:, order] / root[:, None]
         self._modes: NDArray[np.float32] = (modes / np.sqrt(np.mean(np.square(modes), axis=0))).astype(
             np.float32

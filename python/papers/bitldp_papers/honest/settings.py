@@ -92,7 +92,7 @@ class HonestSettings(Settings):
         checks.choice("features", self.features, FEATURES)
         checks.integer("rounds", self.rounds, 1, self.clients)
         checks.integer("coordinates", self.coordinates, 1, 1 << 12)
-        checks.integer("centring", self.centring, 0, self.rounds if self.pool else self.rounds - 1)
+        checks.integer("centring", self.centring, 0, None if self.pool else self.rounds - 1)
         if self.pool.startswith("test:") and not self.pool.removeprefix("test:").isdecimal():
             raise ValueError("pool: must be test:N, a file, or empty")
         for name in ("epsilon", "noise", "rate", "clip", "diffusion"):
