@@ -28,11 +28,14 @@ class PooledRecords(HonestRecords):
     ----------
     decay : ndarray of float64, shape (coordinates,)
         As of `Graph`.
+    pool : int
+        Records of the pool.
     caveat : str
         Where the pool comes from, and how many records are scored.
     """
 
     decay: NDArray[np.float64]
+    pool: int
     caveat: str
 
     @classmethod
@@ -73,11 +76,13 @@ def _pooled(name: str, kind: str, pool: str, seed: int, coordinates: int) -> Poo
         own.test_labels[kept],
         own.classes,
         graph.decay,
+        len(public),
         f"a public pool of {len(public)} records of the same kind without labels, {source}: everybody holds "
         f"them, nothing protects them, and none is scored; {np.count_nonzero(kept)} test records are",
     )
 
 
+_POOL = 2000  # records that `diffusion` is said for
 _LEAST = 20  # records of a pool: each has ten neighbours
 
 
@@ -103,7 +108,8 @@ class Means:
         1/(C sqrt(1 - 1/C)), which is the gap between the own class and another of records that are alike
         within a class and orthogonal between. All of that is public before the first report. Noise in a score
         is the same in any number of coordinates, so what counts is how much closer a record is to its own
-        class than to others; each step of the walk brings neighbours closer, and leaves less to tell.
+        class than to others; each step of the walk brings neighbours closer, and leaves less to tell. In a
+        pool of n below 2,000 a step leads further, and n/2,000 as many are taken.
 
     Notes
     -----
@@ -116,7 +122,7 @@ class Means:
         self.settings, self.records = settings, records
         size, classes = records.train.shape[1], records.classes
         self.state: dict[str, NDArray[Any]] = {"summed": np.zeros((size, classes)), "reports": np.zeros(1)}
-        self.steps = settings.diffusion * _noise(settings, size, classes)
+        self.steps = settings.diffusion * min(1.0, records.pool / _POOL) * _noise(settings, size, classes)
         self._train = diffused(records.train, records.decay, self.steps)
         self._test = diffused(records.test, records.decay, self.steps)
         self._classes = _codes(classes)
