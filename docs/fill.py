@@ -148,40 +148,44 @@ def learned(data: str, learner: str) -> dict[str, Any]:
     """Return the last record of what one report of each client taught."""
     lines = (RECORDS / "honest_learning.jsonl").read_text(encoding="utf-8").splitlines()
     kept = [json.loads(line) for line in lines]
-    result: dict[str, Any] = [each for each in kept if (each["data"], each["learner"]) == (data, learner)][-1]
+    result: dict[str, Any] = next(
+        each for each in reversed(kept) if (each["data"], each["learner"]) == (data, learner)
+    )
     return result
 
 
 def _scores(data: str, learner: str) -> list[str]:
     """Return the median accuracy at each epsilon, with the 10 and 90 % quantiles over the seeds."""
-    return [
-        "{1:.3f} ({0:.3f} to {2:.3f})".format(*np.quantile(row["scores"], (0.1, 0.5, 0.9)))
-        for row in learned(data, learner)["rows"]
-    ]
+    quantiles = [np.quantile(row["scores"], (0.1, 0.5, 0.9)) for row in learned(data, learner)["rows"]]
+    return [f"{middle:.3f} ({low:.3f} to {high:.3f})" for low, middle, high in quantiles]
 
 
 def by_rounds() -> str:
     """Return what rounds of gradients learn, by the epsilon of a client."""
     kept = learned("mnist", "rounds")
-    head = ["ε of a client", *(f"{row['epsilon']:g}" for row in kept["rows"]), "no noise"]
-    return _table(
-        head, ([name, *_scores(key, "rounds"), *_scores(key, "noiseless")] for key, name in IMAGES.items())
-    )
+    head = ["ε of a client", "Seeds", *(f"{row['epsilon']:g}" for row in kept["rows"]), "no noise"]
+    rows = [
+        [name, _seeds(key, "rounds"), *_scores(key, "rounds"), *_scores(key, "noiseless")]
+        for key, name in IMAGES.items()
+    ]
+    return _table(head, rows)
+
+
+def _seeds(data: str, learner: str) -> str:
+    return str(len(learned(data, learner)["seeds"]))
 
 
 def by_pool() -> str:
     """Return what the graph of a public pool makes of it, beside rounds, and what one shuffle adds."""
     kept = learned("mnist", "pool")
-    head = ["ε of a client", "Clients", *(f"{row['epsilon']:g}" for row in kept["rows"])]
+    head = ["ε of a client", "Clients", "Seeds", *(f"{row['epsilon']:g}" for row in kept["rows"])]
     rows = []
     for key, name in {**IMAGES, "ag_news": "AG News", "letters.csv": "Letters (held back)"}.items():
-        rows.append([f"{name}, pool", f"{learned(key, 'pool')['clients']:,}", *_scores(key, "pool")])
-        if key in IMAGES:
-            rows.append(
-                [f"{name}, rounds", f"{learned(key, 'rounds')['clients']:,}", *_scores(key, "rounds")]
-            )
+        for learner in ("pool", "rounds") if key in IMAGES else ("pool",):
+            clients = f"{learned(key, learner)['clients']:,}"
+            rows.append([f"{name}, {learner}", clients, _seeds(key, learner), *_scores(key, learner)])
     shuffled = ["none" if row["shuffled"] is None else f"{row['shuffled']:.3f}" for row in kept["rows"]]
-    rows.append(["central ε of one shuffle, δ 10⁻⁶", f"{kept['clients']:,}", *shuffled])
+    rows.append(["central ε of one shuffle, δ 10⁻⁶", f"{kept['clients']:,}", "", *shuffled])
     return _table(head, rows)
 
 

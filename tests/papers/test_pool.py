@@ -17,11 +17,11 @@ pytest.importorskip("jax", reason="the extra fl is not installed")
 from bitldp_papers import Summary, get
 from bitldp_papers.data import load
 from bitldp_papers.honest.features import Graph, diffused, featured
-from bitldp_papers.honest.pool import Means, PooledRecords
+from bitldp_papers.honest.pool import PooledRecords, PoolServer
 from bitldp_papers.honest.settings import HonestSettings
 from bitldp_papers.run.many import run_many
 
-#: Means over ten seeds; `benches/honest_learning.py` has them.
+#: Mean accuracy over ten seeds; `benches/honest_learning.py` has them.
 GOALS = {"mnist": {1.0: 0.92, 2.0: 0.935}, "fashion_mnist": {1.0: 0.69, 2.0: 0.735}, "ag_news": {1.0: 0.80}}
 
 
@@ -68,14 +68,14 @@ def test_steps_follow_from_what_is_public() -> None:
     """The noise is in units of the gap that a server reads off orthogonal classes."""
     settings = configured(epsilon=1.0, clients=5000)
     records = PooledRecords.on(settings)
-    learner = Means(settings, records)
+    learner = PoolServer(settings, records)
     from bitldp.compression import CrossPolytope
 
     size = records.train.shape[1] * 10
     each = CrossPolytope(size, epsilon=1.0).total_variance() / size / 5000
     gap = 1.0 / (10 * np.sqrt(0.9))  # of orthogonal classes, each all alike
     assert learner.steps == pytest.approx(settings.diffusion * 150 / 2000 * np.sqrt(each) / gap)
-    more = Means(configured(epsilon=1.0, clients=20_000), records)
+    more = PoolServer(configured(epsilon=1.0, clients=20_000), records)
     assert more.steps == pytest.approx(learner.steps / 2.0)
     z = np.eye(10, 75, dtype=np.float32)  # such classes: what the server reads off has that gap
     codes = (np.eye(10) - 0.1) / np.sqrt(0.9)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 
 from bitldp_papers.data.dataset import Dataset, DatasetError, Folder
-from bitldp_papers.data.files import SUFFIXES, Ranges, read, vectors
+from bitldp_papers.data.files import SUFFIXES, PublicRanges, read, vectors
 from bitldp_papers.data.given import given, reserve, using
 from bitldp_papers.data.regions import Places, gowalla_places, regions_by_prefix
 from bitldp_papers.data.sources import LOADERS as _SOURCES
@@ -27,7 +27,7 @@ __all__ = [
     "Dataset",
     "DatasetError",
     "Places",
-    "Ranges",
+    "PublicRanges",
     "gowalla_places",
     "load",
     "names",

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bitldp_papers.data.dataset import Dataset, DatasetError
 from bitldp_papers.data.sources import parts
 
-__all__ = ["SUFFIXES", "Ranges", "read", "vectors"]
+__all__ = ["SUFFIXES", "PublicRanges", "read", "vectors"]
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".npz")
 
@@ -33,7 +33,7 @@ _EXAMPLES = 3  # columns that an error names
 
 
 @dataclass(frozen=True)
-class Ranges:
+class PublicRanges:
     """Public facts of the columns of a table, from its documentation or its purpose.
 
     Attributes
@@ -65,7 +65,7 @@ class Ranges:
                 raise ValueError(f"ranges: categories of {name!r} must be two or more different values")
 
     @classmethod
-    def of(cls, given: Ranges | Mapping[str, Any] | str | os.PathLike[str] | None) -> Ranges:
+    def of(cls, given: PublicRanges | Mapping[str, Any] | str | os.PathLike[str] | None) -> PublicRanges:
         """Return ranges of an object, of a mapping with the three names, or of a file of TOML.
 
         Raises
@@ -73,7 +73,7 @@ class Ranges:
         ValueError
             Without any, or for a file that cannot be read, is no TOML, or has other names.
         """
-        if isinstance(given, Ranges):
+        if isinstance(given, PublicRanges):
             return given
         if given is None:
             raise ValueError(f"ranges: none are given; {_HOW}")
@@ -99,7 +99,7 @@ def read(
     path: str | os.PathLike[str],
     *,
     label: str,
-    ranges: Ranges | Mapping[str, Any] | str | os.PathLike[str] | None = None,
+    ranges: PublicRanges | Mapping[str, Any] | str | os.PathLike[str] | None = None,
     test: str | os.PathLike[str] | None = None,
 ) -> Dataset:
     r"""Read a data set from a file of records.
@@ -113,9 +113,9 @@ def read(
         likewise.
     label : str
         Column of the labels: with categories it is a classification, with an interval a regression.
-    ranges : Ranges, mapping or path
+    ranges : PublicRanges, mapping or path
         Public facts of every column; ``ranges.toml`` beside the file where none are given. They are never
-        read off the records: see `Ranges`.
+        read off the records: see `PublicRanges`.
     test : path, optional
         A file of test records with the same columns; without one a fifth of the records, in a fixed random
         order.
@@ -148,7 +148,7 @@ def read(
     file = Path(path)
     table = _columns(file, "data")
     beside = file.with_name("ranges.toml")
-    public = Ranges.of(beside if ranges is None and beside.exists() else ranges)
+    public = PublicRanges.of(beside if ranges is None and beside.exists() else ranges)
     if label not in table:
         raise ValueError(f"label: {label!r} is no column of {file.name}")
     features, columns, low, high = _features(table, label, public, "data")
@@ -218,7 +218,7 @@ def vectors(path: str | os.PathLike[str], columns: Sequence[str]) -> NDArray[np.
 
 
 def _features(
-    table: Columns, label: str, ranges: Ranges, argument: str
+    table: Columns, label: str, ranges: PublicRanges, argument: str
 ) -> tuple[NDArray[np.float32], tuple[str, ...], NDArray[np.float64], NDArray[np.float64]]:
     """Return the features, their names, and the ends of their ranges."""
     blocks: list[NDArray[Any]] = []
@@ -247,7 +247,7 @@ def _features(
 
 
 def _labels(
-    values: Any, label: str, ranges: Ranges, argument: str
+    values: Any, label: str, ranges: PublicRanges, argument: str
 ) -> tuple[NDArray[Any], int, tuple[float, float] | None]:
     """Return class numbers or targets, how many classes there are, and the range of targets."""
     if label in ranges.categories:

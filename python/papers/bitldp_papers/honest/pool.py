@@ -17,7 +17,7 @@ from bitldp_papers.honest.records import HonestRecords, released
 from bitldp_papers.honest.settings import HonestSettings
 from bitldp_papers.run.share import loaded
 
-__all__ = ["Means", "PooledRecords"]
+__all__ = ["PoolServer", "PooledRecords"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ _POOL = 2000  # records that `diffusion` is said for
 _LEAST = 20  # records of a pool: each has ten neighbours
 
 
-class Means:
+class PoolServer:
     """Server of a linear model that is read off the clients' reports, which are all of one round.
 
     A client sends z (e_y - 1/C), of length 1: its coordinates z, of length 1, times its class y of C, less
@@ -152,7 +152,7 @@ def _codes(classes: int) -> Array:
 
 
 def _noise(settings: HonestSettings, size: int, classes: int) -> float:
-    """Return the noise in a score, in units of the gap between classes; see `Means`."""
+    """Return the noise in a score, in units of the gap between classes; see `PoolServer`."""
     if not settings.private:
         return 0.0
     mechanism = CrossPolytope(size * classes, epsilon=settings.epsilon)

@@ -11,10 +11,10 @@ from bitldp_papers.honest.features import Array, unit
 from bitldp_papers.honest.records import HonestRecords, released
 from bitldp_papers.honest.settings import HonestSettings
 
-__all__ = ["Rounds", "gradients", "softmax"]
+__all__ = ["RoundsServer", "gradients", "softmax"]
 
 
-class Rounds:
+class RoundsServer:
     """Server of a linear model that is trained by clients' gradients.
 
     Parameters

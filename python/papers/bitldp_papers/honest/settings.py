@@ -46,7 +46,7 @@ class HonestSettings(Settings):
         Of the pool's graph, at most.
     diffusion : float
         Steps of the walk on the graph for each unit of the noise that reports are known to leave in a score:
-        see Means.steps. It was chosen on MNIST, Fashion-MNIST and AG News, as coordinates was.
+        see PoolServer.steps. It was chosen on MNIST, Fashion-MNIST and AG News, as coordinates was.
     centring : int
         Rounds before the training, whose clients report their features themselves, for the common mean that
         the others take off. 0: none is taken off.

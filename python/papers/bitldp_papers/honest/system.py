@@ -12,9 +12,9 @@ from bitldp.base.files import fleeting
 
 from bitldp_papers.data import Dataset
 from bitldp_papers.honest.features import FEATURES
-from bitldp_papers.honest.pool import Means, PooledRecords
+from bitldp_papers.honest.pool import PooledRecords, PoolServer
 from bitldp_papers.honest.records import HonestRecords, dealt
-from bitldp_papers.honest.rounds import Rounds
+from bitldp_papers.honest.rounds import RoundsServer
 from bitldp_papers.honest.settings import MECHANISMS, HonestSettings
 from bitldp_papers.run.drive import Summary, Watcher, finished, folder_of
 from bitldp_papers.run.folder import RunFolder
@@ -90,11 +90,11 @@ class Honest(Runnable):
         )
 
 
-def _learner(settings: HonestSettings) -> Rounds | Means:
+def _learner(settings: HonestSettings) -> RoundsServer | PoolServer:
     """Return the server that learns: by rounds, or from a public pool's graph and one report of everybody."""
     if not settings.pool:
-        return Rounds(settings, HonestRecords.of(settings.data, settings.features))
-    return Means(settings, PooledRecords.on(settings))
+        return RoundsServer(settings, HonestRecords.of(settings.data, settings.features))
+    return PoolServer(settings, PooledRecords.on(settings))
 
 
 def _privacy(settings: HonestSettings, exact: float) -> Privacy:
