@@ -156,7 +156,10 @@ def learned(data: str, learner: str) -> dict[str, Any]:
 
 def _scores(data: str, learner: str) -> list[str]:
     """Return the median accuracy at each epsilon, with the 10 and 90 % quantiles over the seeds."""
-    quantiles = [np.quantile(row["scores"], (0.1, 0.5, 0.9)) for row in learned(data, learner)["rows"]]
+    rows = learned(data, learner)["rows"]
+    if len(rows[0]["scores"]) == 1:
+        return [f"{row['scores'][0]:.3f}" for row in rows]
+    quantiles = [np.quantile(row["scores"], (0.1, 0.5, 0.9)) for row in rows]
     return [f"{middle:.3f} ({low:.3f} to {high:.3f})" for low, middle, high in quantiles]
 
 
