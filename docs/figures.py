@@ -33,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).parent / "site"))
 
 import asked
 import drawing
+import fill
 
 HERE = Path(__file__).parent / "figures"
 RECORD = Path(__file__).parents[1] / "benches" / "records" / "papers.json"
@@ -116,6 +117,10 @@ def central(epsilon: float, clients: float) -> float:
 
 def drawn(name: str) -> str:
     """Return a figure as SVG: a row of panels."""
+    if name == "pool":
+        return drawing.document(
+            pooled(), "accuracy by a public pool and by rounds, against a client's true ε"
+        )
     if name == "honest":
         kept = json.loads(RECORD.read_text(encoding="utf-8"))["figures"]["honest-updates"]
         return drawing.document(kept["panels"], kept["title"])
@@ -124,6 +129,34 @@ def drawn(name: str) -> str:
         return drawing.document([{"draw": lambda axes: plot_answer(answer, ax=axes)}], ASKED[name])
     title, panels = FIGURES[name]
     return drawing.document([_panel(panel) for panel in panels], title)
+
+
+def pooled() -> list[dict[str, Any]]:
+    """Return panels of what one report of each client teaches, with 10 and 90 % quantiles over the seeds."""
+    panels = []
+    for data, title in {**fill.IMAGES, "ag_news": "AG News"}.items():
+        lines = []
+        for learner, name in (("pool", "2,000 public records"), ("rounds", "rounds of gradients")):
+            if learner == "rounds" and data not in fill.IMAGES:
+                continue
+            kept = fill.learned(data, learner)
+            low, middle, high = np.quantile([row["scores"] for row in kept["rows"]], (0.1, 0.5, 0.9), axis=1)
+            spread = [(middle - low).tolist(), (high - middle).tolist()]
+            x = [row["epsilon"] for row in kept["rows"]]
+            lines.append({"name": name, "x": x, "y": middle.tolist(), "spread": spread})
+        panels.append(
+            {
+                "title": f"{title}, {kept['clients']:,} clients",
+                "x": {
+                    "scale": "log",
+                    "label": "ε of a client",
+                    "names": {f"{each:g}": f"{each:g}" for each in x},
+                },
+                "y": {"label": "accuracy", "range": [0.5, 1.0]},
+                "lines": lines,
+            }
+        )
+    return panels
 
 
 def _panel(panel: Panel) -> dict[str, Any]:
@@ -431,7 +464,7 @@ def main(arguments: Sequence[str]) -> int:
     """Draw the named figures, or all; or compare them, and return 1 where one differs."""
     warnings.simplefilter("ignore", bitldp.PrivacyClaimWarning)
     differs = 0
-    for name in [each for each in arguments if each != "--check"] or [*FIGURES, *ASKED, "honest"]:
+    for name in [each for each in arguments if each != "--check"] or [*FIGURES, *ASKED, "honest", "pool"]:
         path = HERE / f"{name}.svg"
         new = drawn(name)
         if "--check" not in arguments:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import bitldp
+import numpy as np
 from bitldp import report
 
 ROOT = Path(__file__).parents[1]
@@ -143,6 +144,55 @@ def features_of_bitrand() -> str:
     return _table(head, ([*each[:2], f"{each[2]:,.0f}"] for each in rows))
 
 
+def learned(data: str, learner: str) -> dict[str, Any]:
+    """Return the last record of what one report of each client taught."""
+    lines = (RECORDS / "honest_learning.jsonl").read_text(encoding="utf-8").splitlines()
+    kept = [json.loads(line) for line in lines]
+    result: dict[str, Any] = next(
+        each for each in reversed(kept) if (each["data"], each["learner"]) == (data, learner)
+    )
+    return result
+
+
+def _scores(data: str, learner: str) -> list[str]:
+    """Return the median accuracy at each epsilon, with the 10 and 90 % quantiles over the seeds."""
+    rows = learned(data, learner)["rows"]
+    if len(rows[0]["scores"]) == 1:
+        return [f"{row['scores'][0]:.3f}" for row in rows]
+    quantiles = [np.quantile(row["scores"], (0.1, 0.5, 0.9)) for row in rows]
+    return [f"{middle:.3f} ({low:.3f} to {high:.3f})" for low, middle, high in quantiles]
+
+
+def by_rounds() -> str:
+    """Return what rounds of gradients learn, by the epsilon of a client."""
+    kept = learned("mnist", "rounds")
+    head = ["ε of a client", "Seeds", *(f"{row['epsilon']:g}" for row in kept["rows"]), "no noise"]
+    rows = [
+        [name, _seeds(key, "rounds"), *_scores(key, "rounds"), *_scores(key, "noiseless")]
+        for key, name in IMAGES.items()
+    ]
+    return _table(head, rows)
+
+
+def _seeds(data: str, learner: str) -> str:
+    return str(len(learned(data, learner)["seeds"]))
+
+
+def by_pool() -> str:
+    """Return what the graph of a public pool makes of it, beside rounds, and what one shuffle adds."""
+    kept = learned("mnist", "pool")
+    head = ["ε of a client", "Clients", "Seeds", *(f"{row['epsilon']:g}" for row in kept["rows"])]
+    rows = []
+    for key, name in {**IMAGES, "ag_news": "AG News", "letters.csv": "Letters (held back)"}.items():
+        for learner in ("pool", "rounds") if key in IMAGES else ("pool",):
+            clients = f"{learned(key, learner)['clients']:,}"
+            rows.append([f"{name}, {learner}", clients, _seeds(key, learner), *_scores(key, learner)])
+    shuffled = ["none" if row["shuffled"] is None else f"{row['shuffled']:.3f}" for row in kept["rows"]]
+    rows.append(["central ε of one shuffle, δ 10⁻⁶", f"{kept['clients']:,}", "", *shuffled])
+    return _table(head, rows)
+
+
+IMAGES = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST"}
 LIARS_AT = (0.5, 1.0, 4.0)
 OF_NUMBERS = ("Duchi", "Piecewise", "PiecewiseSub", "Hybrid", "ThreeOutputs", "MinimaxVariance", "Laplace")
 
@@ -150,6 +200,7 @@ OF_NUMBERS = ("Duchi", "Piecewise", "PiecewiseSub", "Hybrid", "ThreeOutputs", "M
 FILLED: dict[str, dict[str, Callable[[], str]]] = {
     "docs/guides/speed.md": {"arm": arm},
     "docs/guides/liars.md": {"shares": shares_of_liars, "means": means_of_liars},
+    "docs/federated.md": {"rounds": by_rounds, "pool": by_pool},
     "docs/numeric.md": {"errors": errors_of_numbers},
     "docs/papers.md": {
         "headlines": headlines,

@@ -16,7 +16,10 @@ pytest.importorskip("flwr", reason="the extra fl is not installed")
 pytest.importorskip("jax", reason="the extra fl is not installed")
 
 from bitldp_papers import Summary, get
-from bitldp_papers.honest.system import HonestSettings, dealt, edges, gradients, pixels, softmax
+from bitldp_papers.honest.features import edges, pixels
+from bitldp_papers.honest.records import dealt
+from bitldp_papers.honest.rounds import gradients, softmax
+from bitldp_papers.honest.settings import HonestSettings
 from bitldp_papers.run.many import run_many
 
 SMALL = {"clients": 3000, "rounds": 10, "centring": 2, "epsilon": 8.0}
@@ -161,7 +164,7 @@ def test_settings_are_checked(given: dict[str, Any], fragment: str) -> None:
 
 
 def test_other_data_than_images_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="breast_cancer has no square images"):
+    with pytest.raises(ValueError, match="'edges' is of square images, and breast_cancer has 30 numbers"):
         run(tmp_path / "run", data="breast_cancer")
     assert not (tmp_path / "run").exists()
 

@@ -115,9 +115,15 @@ def predicted(
 
 
 def targets(name: str, labels: NDArray[np.generic]) -> NDArray[np.float64]:
-    """Return labels or targets of a data set scaled to [-1, 1] by the range of its training part."""
+    """Return labels or targets of a data set scaled to [-1, 1] by their public range.
+
+    Where there is none it is learned from the training part, which the summary says.
+    """
     data, _, _ = loaded(name)
-    low, high = float(data.train_labels.min()), float(data.train_labels.max())
+    if data.classes:
+        low, high = 0.0, data.classes - 1.0
+    else:
+        low, high = data.targets or (float(data.train_labels.min()), float(data.train_labels.max()))
     return (np.asarray(labels, np.float64) - low) / (high - low) * 2.0 - 1.0
 
 
@@ -137,7 +143,9 @@ class Trees(Round[BRRSettings]):
             self.settings.rounds,
             covers="all records of a client together, against any others",
             not_covered="that the client takes part"
-            + ("" if data.classes else "; the range of the targets, which was learned from all records"),
+            + (
+                "" if data.classes or data.targets else "; the range of the targets, learned from all records"
+            ),
         )
 
     @cached_property

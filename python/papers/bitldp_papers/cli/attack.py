@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,8 @@ from bitldp.report import number
 from rich.console import Console
 from rich.table import Table
 
+from bitldp_papers.cli.given import Held, Label, Public, opened
+
 __all__ = ["attack"]
 
 _NAMES = ("linkage", "membership", "inversion")
@@ -25,8 +28,12 @@ _NAMES = ("linkage", "membership", "inversion")
 def attack(
     name: Annotated[str, typer.Argument(metavar="NAME", help="linkage, membership or inversion.")],
     data: Annotated[
-        str, typer.Option(metavar="NAME", help="Data set, whose test records are the candidates.")
+        str,
+        typer.Option(metavar="NAME|FILE", help="Data set, or a file; its test records are the candidates."),
     ] = "digits",
+    label: Label = None,
+    ranges: Public = None,
+    test: Held = None,
     epsilon: Annotated[
         str, typer.Option(metavar="E,E,...", help="True budgets, beside the papers' settings.")
     ] = "1,4,8",
@@ -47,11 +54,11 @@ def attack(
 
     Example: bitldp attack linkage --data ag_news
     """
-    with sentences():
+    with sentences(), ExitStack() as stack:
         require("bitldp attack", ("flwr", "jax", "sklearn", "matplotlib"), "papers")
         from bitldp_papers.attacks import ATTACKS
         from bitldp_papers.attacks.outcomes import WORDS, outcome
-        from bitldp_papers.data import DatasetError
+        from bitldp_papers.data import DatasetError, using
         from bitldp_papers.figures.drawing import drawn
 
         if name not in _NAMES:
@@ -61,6 +68,9 @@ def attack(
         console = Console(stderr=True)
         attacked = []
         try:
+            mine = opened(data, label, ranges, test)
+            if mine is not None:
+                data = stack.enter_context(using(mine))
             with console.status(f"{name} on {data}"):
                 for each in ATTACKS[name](data, seeds=seeds, epsilons=budgets, trials=trials):
                     attacked.append(each)  # one by one: an interrupt ends it between them

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -32,6 +32,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from bitldp_papers.cli.given import Held, Label, Public, opened
+
 if TYPE_CHECKING:
     from bitldp_papers import Runnable, Settings, Summary
 
@@ -53,7 +55,20 @@ def fl(
     quick: Annotated[
         bool, typer.Option("--quick", help="--preset quick: under a minute on two cores, for a first look.")
     ] = False,
-    data: Annotated[str | None, typer.Option(metavar="NAME", help="Data set of bitldp_papers.data.")] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|FILE", help="Data set of bitldp_papers.data, or .csv, .parquet, .npz."),
+    ] = None,
+    label: Label = None,
+    ranges: Public = None,
+    test: Held = None,
+    features: Annotated[
+        str | None, typer.Option(metavar="KIND", help="honest, sum: edges, pixels, or given vectors.")
+    ] = None,
+    pool: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|test:N", help="honest: public records without labels to learn from."),
+    ] = None,
     epsilon: Annotated[
         float | None, typer.Option(metavar="E", help="Budget of a client over all rounds.")
     ] = None,
@@ -93,14 +108,16 @@ def fl(
     and what the clients keep; of several runs, a folder MECHANISM/seed-N each.
     bitldp fl SYSTEM --help lists the settings of a system.
 
+    A file of --data needs public ranges of its columns, which are never read off the records.
+
     Example: bitldp fl bitrand --quick --mechanism bitrand,pm,noiseless --repeats 3
     """
-    with sentences():
+    with sentences(), ExitStack() as stack:
         require("bitldp fl", _MODULES, "papers")
         from bitldp.federated import RoundFailedError
 
         from bitldp_papers import DEPLOYMENTS, NAMES, get
-        from bitldp_papers.data import DatasetError
+        from bitldp_papers.data import DatasetError, using
         from bitldp_papers.run.many import run_many
 
         logging.getLogger("flwr").setLevel(logging.ERROR)  # Flower sets it when it is imported
@@ -113,8 +130,18 @@ def fl(
             raise UsageError("--quick is --preset quick; give one preset")
         chosen, start = get(system), "quick" if quick else preset or ""
         mechanisms = tuple(filter(None, (mechanism or "").split(",")))
+        try:
+            mine = opened(data, label, ranges, test)
+        except (ValueError, DatasetError) as error:
+            raise CommandError(str(error)) from None
+        if mine is not None:
+            # no record is held by two clients, which would spend its budget twice
+            data, most = stack.enter_context(using(mine)), len(mine.train)
+            clients = min(chosen.configure(preset=start).clients, most) if clients is None else clients
         named = {
             "data": data,
+            "features": features,
+            "pool": pool,
             "epsilon": epsilon,
             "mechanism": next(iter(mechanisms), None),
             "clients": clients,
@@ -458,10 +485,20 @@ def _privacy(summary: Summary) -> list[tuple[str, str]]:
     return [
         ("claimed epsilon", number(privacy.claimed) + claimed_for),
         ("exact epsilon, record", number(privacy.record, 6) + delta + holds),
+        *([] if privacy.shuffled is None else [("central epsilon, shuffled", _shuffled(privacy.shuffled))]),
         ("what it covers", privacy.covers),
         *([("what it does NOT cover", privacy.not_covered)] if privacy.not_covered else []),
         *([("caveat", summary.caveat)] if summary.caveat else []),
     ]
+
+
+def _shuffled(epsilon: float) -> str:
+    from bitldp_papers.run.rounds import SHUFFLED_DELTA
+
+    return (
+        f"{number(epsilon, 3)}, delta {SHUFFLED_DELTA:g}: if one honest party mixes all reports "
+        "once, and nobody sees them before"
+    )
 
 
 def _print_differences(differences: str) -> None:

@@ -18,7 +18,10 @@ from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from bitldp_papers.cli.given import Held, Label, Public, opened
+
 if TYPE_CHECKING:
+    from bitldp_papers.data import Dataset
     from bitldp_papers.figures import FigureEntry
 
 __all__ = ["paper"]
@@ -41,6 +44,15 @@ def paper(
     out: Annotated[
         Path, typer.Option("--out", metavar="FOLDER", help="A folder a figure, and report.html.")
     ] = Path("paper-output"),
+    data: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[NAME=]FILE", help="Your .csv, .parquet or .npz instead of a figure's set NAME."
+        ),
+    ] = None,
+    label: Label = None,
+    ranges: Public = None,
+    test: Held = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Leave figures that are there; go on where one was begun.")
     ] = False,
@@ -57,6 +69,7 @@ def paper(
     """
     with sentences() as left:
         require("bitldp paper", _MODULES, "papers")
+        from bitldp_papers.data import DatasetError
         from bitldp_papers.figures import chosen, figures
 
         logging.getLogger("flwr").setLevel(logging.ERROR)
@@ -70,8 +83,12 @@ def paper(
             entries = chosen(given) if given else list(figures().values())
         except ValueError as error:
             raise UsageError(str(error)) from None
+        try:
+            mine = _given(data, label, ranges, test)
+        except (ValueError, DatasetError) as error:
+            raise CommandError(str(error)) from None
         left.behind = f"; --resume goes on, in {out}"
-        documents = _made(entries, out, quick=quick, resume=resume, quiet=as_json)
+        documents = _made(entries, out, quick=quick, resume=resume, quiet=as_json, given=mine)
         page = _page(out)
         if as_json:
             print(
@@ -86,8 +103,29 @@ def paper(
             raise CommandError(f"{', '.join(failed)}: failed; the reason stands in figure.json, and above")
 
 
+def _given(
+    data: str | None, label: str | None, ranges: Path | None, test: Path | None
+) -> tuple[str, Dataset] | None:
+    """Return a file's data set, and the name that it stands for: empty for a figure's only one."""
+    from bitldp_papers.data import names as known
+
+    name, is_named, file = (data or "").rpartition("=")
+    if is_named and name not in known():
+        raise UsageError(f"--data {name}=...: no data set {name!r}; there are {', '.join(known())}")
+    mine = opened(file or None, label, ranges, test)
+    if mine is None and data is not None:
+        raise UsageError(f"--data {data}: a file is needed; each figure names its own sets")
+    return None if mine is None else (name, mine)
+
+
 def _made(
-    entries: Sequence[FigureEntry], out: Path, *, quick: bool, resume: bool, quiet: bool
+    entries: Sequence[FigureEntry],
+    out: Path,
+    *,
+    quick: bool,
+    resume: bool,
+    quiet: bool,
+    given: tuple[str, Dataset] | None,
 ) -> list[dict[str, Any]]:
     """Make figures one after the other; show which, and how far it is."""
     from bitldp_papers.figures import make
@@ -102,7 +140,7 @@ def _made(
 
             show(head)
             begun = time.perf_counter()
-            document = make(entry, out, quick=quick, resume=resume, notice=notice)
+            document = make(entry, out, quick=quick, resume=resume, notice=notice, given=given)
             documents.append(document)
             if not quiet:
                 reason = f": {document['reason']}" if "reason" in document else ""

@@ -3,7 +3,8 @@
 Nothing is shipped and nothing is downloaded. `load` reads ``digits``, ``breast_cancer`` and ``wine`` from
 an installed scikit-learn, generates those whose names begin with ``syn-`` (`synthetic`), and reads the
 others from the folder that the environment variable ``BITLDP_DATA`` points to, one sub-folder a data set,
-each file verified by its SHA-256 before it is used.
+each file verified by its SHA-256 before it is used. `read` makes a data set of anybody's file, and `using`
+lets a name stand for one.
 
 Every data set states a range for each feature. A range that was learned from the records is itself a release
 of private data; those of the folder's tabular sets are (they are what the experiments of the papers do), and
@@ -15,22 +16,30 @@ from __future__ import annotations
 import os
 
 from bitldp_papers.data.dataset import Dataset, DatasetError, Folder
+from bitldp_papers.data.files import SUFFIXES, PublicRanges, read, vectors
+from bitldp_papers.data.given import given, reserve, using
 from bitldp_papers.data.regions import Places, gowalla_places, regions_by_prefix
 from bitldp_papers.data.sources import LOADERS as _SOURCES
 from bitldp_papers.data.synthetic import SYNTHETIC, synthetic
 
 __all__ = [
+    "SUFFIXES",
     "Dataset",
     "DatasetError",
     "Places",
+    "PublicRanges",
     "gowalla_places",
     "load",
     "names",
+    "read",
     "regions_by_prefix",
     "synthetic",
+    "using",
+    "vectors",
 ]
 
 LOADERS = {**_SOURCES, **SYNTHETIC}
+reserve(LOADERS)
 
 
 def names() -> tuple[str, ...]:
@@ -44,7 +53,7 @@ def load(name: str, *, folder: str | os.PathLike[str] | None = None) -> Dataset:
     Parameters
     ----------
     name : str
-        One of `names`.
+        One of `names`, or what `using` gave.
     folder : path, optional
         Where the data sets lie that scikit-learn does not bundle; ``BITLDP_DATA`` by default.
 
@@ -60,6 +69,8 @@ def load(name: str, *, folder: str | os.PathLike[str] | None = None) -> Dataset:
     DatasetError
         If the folder or a file is missing, a checksum is wrong, or scikit-learn is not installed.
     """
+    if (mine := given(name)) is not None:
+        return mine
     if name not in LOADERS:
         raise ValueError(f"name: no data set {name!r}; there are {', '.join(LOADERS)}")
     return LOADERS[name](Folder(name, folder))

@@ -41,6 +41,13 @@ class Dataset:
         Number of classes; 0 unless the task is classification.
     columns : tuple of str
         Name of each feature.
+    targets : (float, float), optional
+        Public range of the targets of a regression. None: it is learned from the training part.
+
+    Raises
+    ------
+    ValueError
+        If the sizes of the parts do not fit together.
     """
 
     name: str
@@ -54,6 +61,21 @@ class Dataset:
     public_ranges: bool
     classes: int
     columns: tuple[str, ...]
+    targets: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the sizes."""
+        if self.train.ndim != 2 or self.test.ndim != 2 or self.train.shape[1] != self.test.shape[1]:
+            raise ValueError("test: must have as many features as train, both of shape (n, features)")
+        width = self.train.shape[1]
+        if self.low.shape != (width,) or self.high.shape != (width,) or len(self.columns) != width:
+            raise ValueError(f"low, high, columns: {width} of each are needed, one for each feature")
+        for name, labels, rows in (
+            ("train_labels", self.train_labels, self.train),
+            ("test_labels", self.test_labels, self.test),
+        ):
+            if labels.shape not in ((len(rows),), (0,)):
+                raise ValueError(f"{name}: one is needed for each of {len(rows)} records, or none at all")
 
     def __repr__(self) -> str:
         """Return name and sizes; the records stay out of logs."""
@@ -68,23 +90,27 @@ class Dataset:
 
         What a classifier reaches that looks at no feature.
         """
+        return self.majority_of(self.test_labels)
+
+    def majority_of(self, labels: NDArray[Any]) -> float:
+        """Return the same of other labels than those of all test records."""
         if not self.classes:
             return float("nan")
         most = np.bincount(self.train_labels, minlength=self.classes).argmax()
-        return float(np.mean(self.test_labels == most))
+        return float(np.mean(labels == most))
 
     def scaled(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return training and test features mapped from [low, high] to [-1, 1], clipped, as float32.
 
         A feature whose range is one point becomes 0.
         """
+        return self.scale(self.train), self.scale(self.test)
+
+    def scale(self, x: NDArray[Any]) -> NDArray[np.float32]:
+        """Return other records of the same features likewise, shape (n, features)."""
         width = np.where(self.high > self.low, self.high - self.low, 1.0)
         middle = np.where(self.high > self.low, self.low, self.low - 0.5)
-
-        def scale(x: NDArray[Any]) -> NDArray[np.float32]:
-            return np.clip((x - middle) / width * 2.0 - 1.0, -1.0, 1.0).astype(np.float32)
-
-        return scale(self.train), scale(self.test)
+        return np.clip((x - middle) / width * 2.0 - 1.0, -1.0, 1.0).astype(np.float32)
 
 
 class Folder:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bitldp_papers.data.dataset import Dataset, DatasetError, Folder, Task
 
-__all__ = ["LOADERS"]
+__all__ = ["LOADERS", "parts"]
 
 CHECKSUMS = {
     "abalone": {
@@ -87,7 +87,7 @@ _ADULT_NUMERIC = ("age", "fnlwgt", "education-num", "capital-gain", "capital-los
 _BANK_NUMERIC = ("day", "campaign", "duration", "pdays", "previous", "age", "balance")
 
 
-def _parts(records: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def parts(records: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the indices of the training and test records: four to one, in an order that never changes."""
     order = np.random.default_rng(20220425).permutation(records)
     return np.sort(order[records // 5 :]), np.sort(order[: records // 5])
@@ -102,7 +102,7 @@ def _split(
     ranges: tuple[Sequence[float], Sequence[float]] | None = None,
 ) -> Dataset:
     """Split records that come in one piece; ranges that are not given are learned from the training part."""
-    train, test = _parts(len(features))
+    train, test = parts(len(features))
     low, high = (features[train].min(axis=0), features[train].max(axis=0)) if ranges is None else ranges
     no_labels = labels[:0]
     return Dataset(

@@ -16,6 +16,7 @@ import bitldp
 from bitldp.base.documents import jsonable
 from bitldp.base.files import replacing
 
+from bitldp_papers.data import Dataset
 from bitldp_papers.figures.drawing import drawn
 from bitldp_papers.figures.registry import FigureEntry
 from bitldp_papers.figures.result import FigureResult
@@ -27,13 +28,20 @@ DOCUMENT, TABLE, PICTURE = "figure.json", "figure.csv", "figure"
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "jax", "flwr", "matplotlib")
 
 
-def made(folder: Path, entry: FigureEntry, *, quick: bool) -> dict[str, Any] | None:
+def made(
+    folder: Path, entry: FigureEntry, *, quick: bool, given: tuple[str, Dataset] | None = None
+) -> dict[str, Any] | None:
     """Return the document of a figure that is there in the form asked for, or None."""
     try:
         known: dict[str, Any] = json.loads((folder / entry.name / DOCUMENT).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return known if known.get("status") == "done" and known.get("quick") == quick else None
+    same = known.get("quick") == quick and known.get("given") == _named(given)
+    return known if known.get("status") == "done" and same else None
+
+
+def _named(given: tuple[str, Dataset] | None) -> str | None:
+    return given and "=".join(filter(None, (given[0], given[1].name)))
 
 
 def make(
@@ -43,6 +51,7 @@ def make(
     quick: bool = False,
     resume: bool = False,
     notice: Notice | None = None,
+    given: tuple[str, Dataset] | None = None,
 ) -> dict[str, Any]:
     """Make one figure in ``folder/NAME``.
 
@@ -55,7 +64,7 @@ def make(
         Whether to make the short form.
     resume : bool
         Whether a figure that is there is left as it is, and one that was begun goes on after its last step.
-    notice : callable, optional
+    notice, given : optional
         As of `FigureRun`.
 
     Returns
@@ -64,13 +73,13 @@ def make(
         What ``figure.json`` holds. Its "status" is "done", "skipped" (a data set is missing: "reason") or
         "failed" (the function raised: "reason").
     """
-    if resume and (known := made(folder, entry, quick=quick)) is not None:
+    if resume and (known := made(folder, entry, quick=quick, given=given)) is not None:
         return known
     own = folder / entry.name
     if not resume:
         shutil.rmtree(own / "steps", ignore_errors=True)
     own.mkdir(parents=True, exist_ok=True)
-    run = FigureRun(own, quick=quick, notice=notice)
+    run = FigureRun(own, quick=quick, notice=notice, given=given)
     begun = time.perf_counter()
     document: dict[str, Any] = {
         "name": entry.name,
@@ -79,11 +88,17 @@ def make(
         "title": entry.title,
         "claim": entry.claim,
         "quick": quick,
+        **({} if given is None else {"given": _named(given)}),
     }
-    result, how = _called(entry, run)
+    try:
+        result, how = _called(entry, run)
+    finally:
+        run.close()
     document |= how
     if result is not None:
         document |= result.document()
+        if given is not None:
+            document["stand_in"] = f"{given[1].name} instead of {run.stood_for[0]}"
         _write(own / TABLE, _csv(result).encode())
         for form, picture in drawn(result, entry.title).items():
             _write(own / f"{PICTURE}.{form}", picture)
@@ -102,7 +117,10 @@ def make(
 def _called(entry: FigureEntry, run: FigureRun) -> tuple[FigureResult | None, dict[str, str]]:
     """Return the result, and how it ended."""
     try:
-        return entry.make(run), {"status": "done"}
+        result = entry.make(run)
+        if run.given is not None and not run.stood_for:
+            raise MissingData("reads no set that the file of --data stands for")
+        return result, {"status": "done"}
     except MissingData as missing:
         return None, {"status": "skipped", "reason": str(missing)}
     except Exception as error:  # one figure that fails leaves the others

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
 from bitldp.base.documents import jsonable
 from bitldp.base.files import replacing
 
-from bitldp_papers.data import Dataset, DatasetError, load
+from bitldp_papers.data import Dataset, DatasetError, load, using
 from bitldp_papers.data.sources import CHECKSUMS
 
 __all__ = ["FigureRun", "MissingData"]
@@ -37,6 +38,8 @@ class FigureRun:
         Whether to make the short form.
     notice : callable, optional
         ``notice(label, done, total)`` shows progress.
+    given : (str, Dataset), optional
+        A data set of the user's, and the name of the figure's own that it stands for; empty: its only one.
 
     Attributes
     ----------
@@ -44,12 +47,24 @@ class FigureRun:
     quick : bool
     seeds : tuple of int
         Several, in the short form, too.
+    stood_for : list of str
+        Names of the figure's sets that the user's was read for.
     checksums : dict
         Of the data that were asked for: SHA-256 of each file, or of the arrays of a bundled set.
     """
 
-    def __init__(self, folder: Path, *, quick: bool = False, notice: Notice | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        quick: bool = False,
+        notice: Notice | None = None,
+        given: tuple[str, Dataset] | None = None,
+    ) -> None:
         self.folder = Path(folder)
+        self.given = given
+        self.stood_for: list[str] = []
+        self._stack = ExitStack()
         self.quick = quick
         self.seeds: Sequence[int] = QUICK_SEEDS if quick else SEEDS
         self.checksums: dict[str, dict[str, str]] = {}
@@ -65,12 +80,29 @@ class FigureRun:
         MissingData
             With the reason.
         """
+        if self.given is not None and self.given[0] in ("", name):
+            return self._given(name, self.given[1])
         try:
             result = load(name)
         except DatasetError as error:
             raise MissingData(str(error)) from None
         self.checksums[name] = dict(CHECKSUMS.get(name) or {"arrays": _digest(result)})
         return result
+
+    def _given(self, name: str, data: Dataset) -> Dataset:
+        if name not in self.stood_for:
+            if self.stood_for:
+                raise MissingData(
+                    f"has the sets {self.stood_for[0]} and {name}: --data {name}=FILE says which is meant"
+                )
+            self.stood_for.append(name)
+            self._stack.enter_context(using(data, instead_of=name))
+            self.checksums[name] = {"given": data.name}
+        return data
+
+    def close(self) -> None:
+        """Let the names of the figure's sets stand for these again."""
+        self._stack.close()
 
     def each(self, things: Collection[_T], label: str = "") -> Iterator[_T]:
         """Yield things one by one, with progress shown."""
@@ -93,7 +125,8 @@ class FigureRun:
         -----
         Steps of an earlier run are there with ``--resume`` only.
         """
-        path = self.folder / "steps" / f"{_file_name(key, self.quick)}.json"
+        named = "" if self.given is None else f"{self.given[0]} {self.given[1].name} "
+        path = self.folder / "steps" / f"{_file_name(named + key, self.quick)}.json"
         if not path.exists():
             value = function()
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -22,6 +22,7 @@ from bitldp.federated import DecodingStrategy, RoundFailedError
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
+from numpy.typing import NDArray
 
 from bitldp_papers.run.folder import RunFolder
 from bitldp_papers.run.rounds import Privacy, Round
@@ -142,9 +143,13 @@ def drive(grid: Grid, rounds: Round[Any], system: str, *, timeout: float = 600.0
     RoundFailedError
         If a round had no reports. The rounds before it are kept.
     """
-    settings, initial, privacy = rounds.settings, rounds.initial(), rounds.privacy()
-    start = time.perf_counter()
+    settings, start = rounds.settings, time.perf_counter()
     data, train, _ = loaded(settings.data)
+    if rounds.metric == "accuracy" and not data.classes:
+        raise ValueError(
+            f"data: {settings.data} has no classes, which this needs; brr with task=trees learns a regression"
+        )
+    initial, privacy = rounds.initial(), rounds.privacy()
     records = len(train)
     if settings.clients > records:
         raise ValueError(
@@ -199,9 +204,14 @@ def finished(
     seconds: float,
     metric: str = "accuracy",
     caveat: str = "",
+    truth: NDArray[Any] | None = None,
 ) -> Summary:
-    """Return the summary of a run whose rounds are in its folder, and write it there."""
-    last = folder.rows[-1]
+    """Return the summary of a run whose rounds are in its folder, and write it there.
+
+    `truth` are the labels that are scored, where these are not those of all test records.
+    """
+    last, data = folder.rows[-1], loaded(settings.data)[0]
+    truth = data.test_labels if truth is None else truth
     summary = Summary(
         system=system,
         metric=metric,
@@ -214,7 +224,7 @@ def finished(
         mechanism=getattr(settings, "mechanism", ""),
         seed=settings.seed,
         scores={name: value for name, value in last.items() if isinstance(value, float) or value is None},
-        majority=loaded(settings.data)[0].majority if metric == "accuracy" else None,
+        majority=data.majority_of(truth) if metric == "accuracy" else None,
     )
     _write(folder.path, summary)
     finisher = _finisher.get()

@@ -27,6 +27,7 @@ from bitldp_papers.run.vectors import Model, stepped
 
 __all__ = [
     "NO_PRIVACY",
+    "SHUFFLED_DELTA",
     "Descent",
     "DescentStrategy",
     "Mod",
@@ -61,6 +62,10 @@ class Privacy:
     claimed_for : str
         Coverage of `claimed`, where that is less than all that a client (or one of its records) releases;
         empty where the claim is about the same as `record`.
+    shuffled : float, optional
+        CENTRAL epsilon of all reports of the run, at a delta of 1e-6, if one honest party puts them in random
+        order once and nobody sees them before. None where clients report in rounds that depend on each
+        other, or where no bound is known.
     """
 
     claimed: float
@@ -69,7 +74,10 @@ class Privacy:
     covers: str = "one client's data against any other"
     not_covered: str = ""
     claimed_for: str = ""
+    shuffled: float | None = None
 
+
+SHUFFLED_DELTA = 1e-6
 
 #: Of a run without any mechanism.
 NO_PRIVACY = Privacy(claimed=np.inf, record=np.inf, covers="nothing: this run has no privacy")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,13 @@ from flwr.clientapp import ClientApp
 from flwr.clientapp.typing import ClientAppCallable
 from flwr.serverapp import Grid, ServerApp
 
+from bitldp_papers.data import Dataset, using
 from bitldp_papers.run.client import Client, answered, silent
 from bitldp_papers.run.drive import Summary, Watcher, drive, finishing, folder_of, watching
 from bitldp_papers.run.rounds import Round, Turn
 from bitldp_papers.run.settings import Settings, dashed
 
-__all__ = ["Runnable", "System"]
+__all__ = ["Runnable", "System", "dealing"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +77,7 @@ class Runnable(ABC):
         self,
         settings: Settings,
         *,
+        data: Dataset | None = None,
         threads: int = 1,
         seeded: bool = False,
         watcher: Watcher | None = None,
@@ -83,6 +85,16 @@ class Runnable(ABC):
         durable: bool = False,
     ) -> Summary:
         """Run it in this process; see `System.run`."""
+
+
+@contextmanager
+def dealing(settings: Settings, data: Dataset | None) -> Iterator[Settings]:
+    """Yield the settings of a run on a data set, which has a name while the block runs; None: theirs."""
+    if data is None:
+        yield settings
+        return
+    with using(data) as name:
+        yield replace(settings, data=name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +155,7 @@ class System(Runnable):
         self,
         settings: Settings,
         *,
+        data: Dataset | None = None,
         threads: int = 1,
         seeded: bool = False,
         watcher: Watcher | None = None,
@@ -155,6 +168,9 @@ class System(Runnable):
         Parameters
         ----------
         settings : Settings
+        data : Dataset, optional
+            Records to run on, in place of the data set that the settings name: see
+            `bitldp_papers.data.read`. A run is gone on with on the same records: that is not checked.
         threads : int
             Clients that work at a time; the model does not depend on it.
         seeded : bool
@@ -189,6 +205,7 @@ class System(Runnable):
             if watcher is not None:
                 stack.enter_context(watching(watcher))
             stack.enter_context(finishing(summaries.append))
+            settings = stack.enter_context(dealing(settings, data))
             run_in_process(
                 self.server_app,
                 client_app,  # type: ignore[arg-type]  # called like one

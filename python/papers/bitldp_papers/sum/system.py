@@ -13,12 +13,14 @@ from bitldp.base import checks
 from bitldp.sums import SecureSum, Vector
 from numpy.typing import NDArray
 
-from bitldp_papers.honest.system import FEATURES, HonestRecords, dealt
+from bitldp_papers.data import Dataset
+from bitldp_papers.honest.features import FEATURES
+from bitldp_papers.honest.records import HonestRecords, dealt
 from bitldp_papers.run.drive import Summary, Watcher, finished, folder_of
 from bitldp_papers.run.folder import RunFolder
 from bitldp_papers.run.rounds import NO_PRIVACY, Privacy
 from bitldp_papers.run.settings import Settings
-from bitldp_papers.run.system import Runnable
+from bitldp_papers.run.system import Runnable, dealing
 
 __all__ = ["MECHANISMS", "NAME", "SYSTEM", "Classifier", "SumSettings", "moments"]
 
@@ -54,8 +56,8 @@ class SumSettings(Settings):
         ("auto"): means where the products' noise reaches beyond .14 of their trace, which is 1. That was
         chosen on Fashion-MNIST, in 45 settings of 1,000 to 60,000 clients and epsilon .25 to 2: beyond, means
         were better in all settings but one, by up to .11; below, moments in all but one, by up to .14.
-    features : {"edges", "pixels"}
-        Public features of an image: directions of edges, or pooled pixels.
+    features : {"edges", "pixels", "given"}
+        Public features of an image: directions of edges, or pooled pixels; or numbers as they are given.
     weight : float
         Of the products beside the features, above 0. It was chosen on Fashion-MNIST, as the two constants of
         `Classifier` were, where .5 to .75 differ by less than .005 on average.
@@ -232,6 +234,7 @@ class OneSum(Runnable):
         self,
         settings: Settings,
         *,
+        data: Dataset | None = None,
         threads: int = 1,
         seeded: bool = False,
         watcher: Watcher | None = None,
@@ -239,7 +242,18 @@ class OneSum(Runnable):
         durable: bool = False,
     ) -> Summary:
         """Run the round; see `System.run`. Shares are added as they are: what masks them is left out."""
-        assert isinstance(settings, SumSettings)
+        with dealing(settings, data) as chosen:
+            assert isinstance(chosen, SumSettings)
+            return self._run(chosen, threads, seeded, watcher, stop)
+
+    def _run(
+        self,
+        settings: SumSettings,
+        threads: int,
+        seeded: bool,
+        watcher: Watcher | None,
+        stop: Callable[[], None] | None,
+    ) -> Summary:
         start = time.perf_counter()
         records = HonestRecords.of(settings.data, settings.features)
         folder = RunFolder(folder_of(settings, self.name), settings.lasting(), resume=settings.resume)
