@@ -35,7 +35,8 @@ from flwr.serverapp.strategy import (
 from numpy.typing import NDArray
 
 from bitldp.base import checks
-from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, REPORT, STYPE, Evaluation
+from bitldp.federated.client.evaluation import Evaluation
+from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, REPORT, STYPE
 from bitldp.federated.server.mean import ReportMean
 from bitldp.federated.wire.arrays import Layout
 from bitldp.federated.wire.codec import Factory, UpdateCodec, UpdatePlan
