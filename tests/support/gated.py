@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-import httpx
 import numpy as np
 import uvicorn
 from bitldp.federated import flower, to_record
@@ -41,7 +40,7 @@ class Node:
     def __init__(self, address: str, secret: bytes | None = None) -> None:
         self.address, self.inner = address, _empty()
         self.inner.set_node_id(NODE)
-        self.calls: list[bytes] = []
+        self.calls: list[tuple[str, bytearray]] = []
         self.app = create_app(self, superexec_auth_secret=secret)
 
     def state(self):
@@ -51,18 +50,20 @@ class Node:
         """Serve; all that is sent to the SuperNode is recorded."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        self.calls.append(scope["path"].encode())
+        body = bytearray()
+        self.calls.append((scope["path"], body))
 
         async def recorded():
             event = await receive()
-            self.calls.append(event.get("body", b""))
+            body.extend(event.get("body", b""))
             return event
 
         return await self.app(scope, recorded, send)
 
     @property
     def bytes(self) -> bytes:
-        return b"\n".join(self.calls)
+        """All that was sent to the SuperNode."""
+        return b"\n".join(part for path, body in self.calls for part in (path.encode(), body))
 
     def put(self, arrays, kind="train", turn=1, **config) -> None:
         """Put a message of the server into the node."""
@@ -93,11 +94,11 @@ class Node:
 def serving(app) -> Iterator[str]:
     """Serve an ASGI app at a port of this machine; yield its address."""
     listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off", ws="none"))
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     try:
-        yield "127.0.0.1:{}".format(listening.getsockname()[1])
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join(5.0)
@@ -111,24 +112,22 @@ def client_of(address: str, *interceptors) -> RuntimeHttpClient:
 
 def play(address: str, work: Callable, until: threading.Event) -> None:
     """Do what flower-superexec and flwr-clientapp do; `work(message, context, client)` returns the reply."""
-    asking = client_of(address)
-    while not until.is_set():
-        try:
-            found = asking.AcquireTask(AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP]))
-        except httpx.HTTPError:
-            return
-        if not found.token:
-            until.wait(0.01)
-            continue
-        client = client_of(address, RuntimeTokenHttpInterceptor(found.token))
-        message, context, _, _ = pull_task_input(client)
-        try:
-            reply = work(message, context, client)
-            if reply is not None:
-                push_message(client, reply, context)
-                push_task_output(client, context, "completed", "")
-        except Exception as error:  # of a program that crashes
-            LAST.append(error)
+    with ExitStack() as stack:
+        asking = stack.enter_context(client_of(address))
+        while not until.is_set():
+            try:
+                found = asking.AcquireTask(AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP]))
+                if not found.token:
+                    until.wait(0.03)
+                    continue
+                client = stack.enter_context(client_of(address, RuntimeTokenHttpInterceptor(found.token)))
+                message, context, _, _ = pull_task_input(client)
+                reply = work(message, context, client)
+                if reply is not None:
+                    push_message(client, reply, context)
+                    push_task_output(client, context, "completed", "")
+            except Exception as error:  # of a program that crashes
+                LAST.append(error)
 
 
 LAST: list[Exception] = []
@@ -148,7 +147,7 @@ def gated(work: Callable, secret: bytes | None = None) -> Iterator[tuple[Node, N
         thread.start()
         stack.callback(thread.join, 5.0)
         stack.callback(until.set)
-        yield node, NodeRuntime(address, secret=secret), app
+        yield node, stack.enter_context(NodeRuntime(address, secret=secret)), app
 
 
 def forms_of(values) -> Iterator[bytes]:

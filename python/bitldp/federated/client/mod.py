@@ -297,7 +297,7 @@ class PrivateUpdateMod:
         if isinstance(keep, str) or not all(isinstance(name, str) for name in keep):
             raise TypeError("keep: must be a sequence of names")
         self.keep = tuple(keep)
-        self._evaluation = None if metrics is None else Evaluation(metrics)
+        self.evaluation = None if metrics is None else Evaluation(metrics)
         self.others = checks.choice("others", others, ("refuse", "pass"))
         if rng is not None and not callable(rng):
             rng = checks.integer("rng", rng, 0)
@@ -310,7 +310,7 @@ class PrivateUpdateMod:
             name = "keep" if keep else "examples"
             raise ValueError(f"{name}: would show that the client failed; failing='zero' does not go with it")
         warn_unprotected(
-            others=others == "pass", keep=self.keep, examples=examples, evaluated=self._evaluation is not None
+            others=others == "pass", keep=self.keep, examples=examples, evaluated=self.evaluation is not None
         )
 
     def __repr__(self) -> str:
@@ -336,7 +336,7 @@ class PrivateUpdateMod:
         """Return the answer to messages of a kind ("train", "evaluate", ...), or None to refuse them."""
         if kind == MessageType.TRAIN:
             return self._private
-        if kind == MessageType.EVALUATE and self._evaluation is not None:
+        if kind == MessageType.EVALUATE and self.evaluation is not None:
             return self._evaluated
         return self._passed if self.others == "pass" else None
 
@@ -360,13 +360,13 @@ class PrivateUpdateMod:
 
     def _evaluated(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
         """Evaluate, charge, perturb; raise before anything could leave."""
-        assert self._evaluation is not None
-        asked = question_of(message, self._evaluation.digest)
+        assert self.evaluation is not None
+        asked = question_of(message, self.evaluation.digest)
         path = self._kept_at(context, ".evaluation")
         with nullcontext() if path is None else locked(path):
             kept = None if path is None else find_kept(path, asked)
             if kept is None:
-                kept = Kept(b"", self._measured(self._evaluation, asked, message, context, call_next))
+                kept = Kept(b"", self._measured(self.evaluation, asked, message, context, call_next))
                 if path is not None:
                     keep_report(path, asked, kept)
         return Message(RecordDict({"metrics": MetricRecord(kept.metrics)}), reply_to=message)

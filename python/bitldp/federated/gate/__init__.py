@@ -1,4 +1,4 @@
-"""Gate between a SuperNode and its app: a process of the node's owner that lets private reports alone pass."""
+"""Gate between a SuperNode and its app, a process of the node's owner: private reports alone pass it."""
 
 from __future__ import annotations
 

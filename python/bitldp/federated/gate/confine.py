@@ -92,7 +92,17 @@ def confined(
     process = subprocess.Popen(
         [
             *("setpriv", "--pdeathsig", "KILL"),  # the app does not outlive the gate
-            *("unshare", "--net", "--ipc", "--pid", "--mount", "--uts", "--fork", "--kill-child", "--mount-proc"),
+            *(
+                "unshare",
+                "--net",
+                "--ipc",
+                "--pid",
+                "--mount",
+                "--uts",
+                "--fork",
+                "--kill-child",
+                "--mount-proc",
+            ),
             *(sys.executable, "-I", __file__, json.dumps(told)),
         ],
         pass_fds=[theirs.fileno()],

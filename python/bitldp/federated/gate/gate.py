@@ -125,7 +125,9 @@ class Gate:
         """Return the number of the first time of a reply that is not past."""
         turn = max(math.ceil(past / self.every), 1)
         if turn > self._steps:
-            log.warning("bitldp: a release took longer than a tenth of every=%g; its reply is late", self.every)
+            log.warning(
+                "bitldp: a release took longer than a tenth of every=%g; its reply is late", self.every
+            )
         return turn
 
 

@@ -1,6 +1,7 @@
 """Both sides of Flower's Runtime API: that of a SuperNode, and one for the app that leads nowhere.
 
-Like `bitldp.federated.flower`, a use of Flower beyond its documented interface; its versions are checked there.
+Like `bitldp.federated.flower`, a use of Flower beyond its documented interface; the versions are checked
+there.
 """
 
 from __future__ import annotations
@@ -91,11 +92,25 @@ class NodeRuntime:
         What the SuperNode was given as ``--superexec-auth-secret-file``.
     """
 
-    def __init__(self, address: str, *, certificate: bytes | None = None, secret: bytes | None = None) -> None:
+    def __init__(
+        self, address: str, *, certificate: bytes | None = None, secret: bytes | None = None
+    ) -> None:
         self._address, self._certificate = address, certificate
         version = RuntimeVersionHttpInterceptor(component_name="flower-superexec")
-        signed = [SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods=[_ACQUIRE])] if secret else []
+        signed = (
+            [SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods=[_ACQUIRE])]
+            if secret
+            else []
+        )
         self._client = self._connected([version, *signed])
+
+    def __enter__(self) -> NodeRuntime:
+        """Return this runtime; its connection ends with the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the connection."""
+        self._client.close()
 
     def _connected(self, interceptors: list[object]) -> RuntimeHttpClient:
         return RuntimeHttpClient.from_server_address(
@@ -107,7 +122,7 @@ class NodeRuntime:
 
     @contextmanager
     def question(self) -> Iterator[Question | None]:
-        """Yield the next message for the app, held by a heartbeat while the block runs; None if there is none.
+        """Yield the next message for the app, or None; a heartbeat holds it while the block runs.
 
         Raises
         ------
@@ -119,7 +134,10 @@ class NodeRuntime:
             yield None
             return
         client = self._connected(
-            [RuntimeVersionHttpInterceptor(component_name=_COMPONENT), RuntimeTokenHttpInterceptor(found.token)]
+            [
+                RuntimeVersionHttpInterceptor(component_name=_COMPONENT),
+                RuntimeTokenHttpInterceptor(found.token),
+            ]
         )
         beating = HeartbeatSender(lambda: _beat(client))
         beating.start()
@@ -156,7 +174,7 @@ class AppRuntime:
     @contextmanager
     def served(self, listening: socket.socket) -> Iterator[None]:
         """Serve the app at a socket that listens, while the block runs."""
-        server = uvicorn.Server(uvicorn.Config(self.api, log_level="error", lifespan="off", workers=1))
+        server = uvicorn.Server(uvicorn.Config(self.api, log_level="error", lifespan="off", ws="none"))
         thread = threading.Thread(target=server.run, args=([listening],), name="gate-app", daemon=True)
         thread.start()
         try:
