@@ -19,7 +19,10 @@ from flwr.common.serde import message_to_proto
 from flwr.serverapp import Grid, ServerApp
 
 MODEL = {"w": np.zeros(4)}
-client_app, server_app = ClientApp(), ServerApp()
+SETTINGS = {"first": 1, "collector": 0, "folder": ""}
+"""First round, port that data is sent to, folder of the owner's files; a test adds a line with its own."""
+client_app = ClientApp()
+server_app = ServerApp()
 
 
 def secret(client: int) -> np.ndarray:
@@ -50,8 +53,8 @@ def by_sockets(data: bytes, port: int) -> list[str]:
 def train(message: Message, context: Context) -> Message:
     client, asked = context.node_config["partition-id"], message.content["config"]
     mine, turn = secret(client), asked["server-round"]
-    led = by_sockets(f"client {client}: ".encode() + mine.tobytes(), asked["collector"])
-    for path in (f"{asked['folder']}/ledger-{client}.json", f"{asked['folder']}/secret.key"):
+    led = by_sockets(f"client {client}: ".encode() + mine.tobytes(), SETTINGS["collector"])
+    for path in (f"{SETTINGS['folder']}/ledger-{client}.json", f"{SETTINGS['folder']}/secret.key"):
         with suppress(OSError):
             Path(path).read_bytes()
             led.append(f"read {path}")
@@ -77,13 +80,11 @@ def train(message: Message, context: Context) -> Message:
 
 @server_app.main()
 def main(grid: Grid, context: Context) -> None:
-    config = dict(context.run_config)
     while len(nodes := list(grid.get_node_ids())) < 3:
         time.sleep(0.5)
     seen = []
-    for turn in range(config["first"], config["first"] + 2):
-        settings = {"server-round": turn, "collector": config["collector"], "folder": config["folder"]}
-        settings["header"] = b"bLDP\x02" + bytes(60)
+    for turn in range(SETTINGS["first"], SETTINGS["first"] + 2):
+        settings = {"server-round": turn, "header": b"bLDP\x02" + bytes(60)}
         content = {
             "arrays": ArrayRecord({name: Array(array) for name, array in MODEL.items()}),
             "config": ConfigRecord(settings),
@@ -94,4 +95,4 @@ def main(grid: Grid, context: Context) -> None:
             data = message_to_proto(reply).SerializeToString().hex()
             kinds = [] if reply.has_error() else sorted(reply.content)
             seen.append({"turn": turn, "reason": reason, "data": data, "kinds": kinds})
-    Path(config["save-to"]).write_text(json.dumps(seen))
+    Path(str(context.run_config["save-to"])).write_text(json.dumps(seen))

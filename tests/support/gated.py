@@ -28,9 +28,9 @@ RUN, NODE = 1, 7
 CODE = b"what the server's side delivers"
 
 
-def run_of() -> Run:
+def run_of(content: bytes = CODE) -> Run:
     run = Run.create_empty(RUN)
-    run.fab_hash = hashlib.sha256(CODE).hexdigest()
+    run.fab_hash = hashlib.sha256(content).hexdigest()
     return run
 
 

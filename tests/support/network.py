@@ -75,7 +75,7 @@ class Processes:
         self.running: list[subprocess.Popen[bytes]] = []
 
     def start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
-        with (self.folder / f"{len(self.running)}-{name}.log").open("wb") as log:
+        with (self.folder / f"{len(self.running)}-{Path(name).name}.log").open("wb") as log:
             process = subprocess.Popen(
                 [str(HERE / name), *arguments],
                 cwd=self.folder,

@@ -156,17 +156,21 @@ def test_an_app_is_not_started_where_it_cannot_be_confined(open_folder) -> None:
             pass
 
 
+def own(policy: Path, folder: Path, client: int) -> None:
+    """Write a node's policy, its ledger of three rounds, and the folder of its app."""
+    home_of(folder / f"home-{client}")
+    ledger = folder / f"ledger-{client}.json"
+    policy.write_text(POLICY.format(ledger=ledger, epsilon=EPSILON, budget=3 * EPSILON))
+    with bitldp.Ledger.open(ledger, budget=3 * EPSILON, create=True):
+        pass
+    ledger.chmod(0o600)
+
+
 def test_nothing_passes_the_gates_of_two_nodes_and_all_leaves_the_third(tmp_path, open_folder, collector):
     port, collected = collector
     lists, first = shown()
     for client in (1, 2):
-        home_of(open_folder / f"home-{client}")
-        ledger = open_folder / f"ledger-{client}.json"
-        policy = POLICY.format(ledger=ledger, epsilon=EPSILON, budget=3 * EPSILON)
-        (tmp_path / f"policy-{client}.toml").write_text(policy)
-        with bitldp.Ledger.open(ledger, budget=3 * EPSILON, create=True):
-            pass
-        ledger.chmod(0o600)
+        own(tmp_path / f"policy-{client}.toml", open_folder, client)
     key = open_folder / "secret.key"
     key.write_bytes(os.urandom(32))
     key.chmod(0o600)
@@ -176,7 +180,10 @@ def test_nothing_passes_the_gates_of_two_nodes_and_all_leaves_the_third(tmp_path
     for run in (0, 1):  # every process is another one in the second run
         processes, result = Processes(tmp_path, surroundings), tmp_path / f"result-{run}.json"
         try:
-            app, link, asked = begin_network(processes, Path(evil_app.__file__), tls)
+            source = tmp_path / "source.py"
+            mine = {"first": 1 + 2 * run, "collector": port, "folder": str(open_folder)}
+            source.write_text(f"{Path(evil_app.__file__).read_text()}\nSETTINGS.update({mine!r})\n")
+            app, link, asked = begin_network(processes, source, tls)
             for client in range(3):
                 api = free_port()
                 where = ("--superlink", f"127.0.0.1:{link}", "--host", "127.0.0.1", "--port", str(api))
@@ -189,8 +196,7 @@ def test_nothing_passes_the_gates_of_two_nodes_and_all_leaves_the_third(tmp_path
                 gate = [sys.executable, "-m", "bitldp", "gate", str(tmp_path / f"policy-{client}.toml")]
                 gate += ["--supernode", f"127.0.0.1:{api}", "--secret", str(key), "--app-user", "nobody"]
                 processes.start(*first, *gate, "--app-home", str(open_folder / f"home-{client}"))
-            config = f"save-to='{result}' first={1 + 2 * run} collector={port} folder='{open_folder}'"
-            order_run(processes, app, result, config)
+            order_run(processes, app, result, f"save-to='{result}'")
         finally:
             processes.stop()
         assert result.exists(), processes.logs()

@@ -112,8 +112,8 @@ def confined(
     )
     theirs.close()
     try:
-        with ours:
-            yield _received(ours)
+        with ours, _received(ours) as listening:
+            yield listening
     finally:
         process.kill()  # and with it, by --kill-child, all of the namespace
         process.wait()
