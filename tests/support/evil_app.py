@@ -34,7 +34,7 @@ def text(client: int) -> str:
 
 
 def by_sockets(data: bytes, port: int) -> list[str]:
-    """Send by whatever leads out of this process, and return what did."""
+    """Send by whatever leads out of this process, and return what was answered."""
     led = []
     for kind, family, address in (
         (socket.SOCK_STREAM, socket.AF_INET, ("127.0.0.1", port)),
@@ -45,7 +45,8 @@ def by_sockets(data: bytes, port: int) -> list[str]:
             way.settimeout(2.0)
             way.connect(address)
             way.sendall(data)
-            led.append(f"{family.name} {kind.name}")
+            if kind == socket.SOCK_STREAM:  # a datagram is sent, wherever it goes
+                led.append(f"{family.name} {kind.name}")
     return led
 
 

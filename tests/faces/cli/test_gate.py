@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -86,6 +88,16 @@ def test_a_ledger_is_begun_once_and_by_hand(written, tmp_path) -> None:
     assert again.exit_code == 1
     assert "is there already, and its budget is not given again" in again.stderr
     assert bitldp.Ledger.load(tmp_path / "ledger.json").spent == pytest.approx(1.0)
+
+
+def test_the_policy_of_the_guide_is_one(tmp_path) -> None:
+    guide = Path(__file__).parents[3] / "docs" / "guides" / "gate.md"
+    (block,) = re.findall(r"```toml\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL)
+    path = tmp_path / "policy.toml"
+    path.write_text(textwrap.dedent(block).replace("/var/lib/fl-gate", str(tmp_path)))
+    mod, _ = policy_of(path, begin=True)
+    assert mod.codec.keep_local == ("*running_*",)
+    assert mod.evaluation.metrics == {"accuracy": bitldp.Duchi(epsilon=0.5, interval=(0.0, 1.0))}
 
 
 WRONG = {

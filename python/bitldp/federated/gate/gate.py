@@ -12,7 +12,7 @@ from flwr.app import Context, Error, Message, RecordDict
 
 from bitldp.base import checks
 from bitldp.federated.client.mod import PrivateUpdateMod
-from bitldp.federated.gate.runtime import AppRuntime, NodeRuntime, Question
+from bitldp.federated.gate.runtime import AppRuntime, NodeRuntime, NodeQuestion
 
 __all__ = ["Gate"]
 
@@ -111,7 +111,7 @@ class Gate:
             question.answer(content)
             return True
 
-    def _content(self, question: Question, start: float) -> RecordDict | Error:
+    def _content(self, question: NodeQuestion, start: float) -> RecordDict | Error:
         """Return the content of the reply: a report, or an Error of a fixed sentence."""
         until = start + self.deadline - _REST * self.every
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import cast
 
 import httpx
 import uvicorn
@@ -35,6 +36,7 @@ from flwr.supercore.interceptors import (
     SuperExecAuthHttpInterceptor,
 )
 from flwr.supercore.object_store import ObjectStoreFactory
+from flwr.supercore.protobuf.client import ProtobufClientInterceptor
 from flwr.supercore.run import Run
 from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supernode.main import create_app
@@ -42,7 +44,7 @@ from flwr.supernode.nodestate import NodeState, NodeStateFactory
 from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
 from flwr.supernode.start_client_internal import _insert_message
 
-__all__ = ["AppRuntime", "AppSilentError", "NodeRuntime", "Question"]
+__all__ = ["AppRuntime", "AppSilentError", "NodeRuntime", "NodeQuestion"]
 
 log = logging.getLogger("bitldp.federated")
 
@@ -57,7 +59,7 @@ class AppSilentError(RuntimeError):
 
 
 @dataclass
-class Question:
+class NodeQuestion:
     """Message for the app, with all that the app is started with.
 
     Attributes
@@ -112,7 +114,7 @@ class NodeRuntime:
         """Close the connection."""
         self._client.close()
 
-    def _connected(self, interceptors: list[object]) -> RuntimeHttpClient:
+    def _connected(self, interceptors: list[ProtobufClientInterceptor]) -> RuntimeHttpClient:
         return RuntimeHttpClient.from_server_address(
             self._address,
             insecure=self._certificate is None,
@@ -121,7 +123,7 @@ class NodeRuntime:
         )
 
     @contextmanager
-    def question(self) -> Iterator[Question | None]:
+    def question(self) -> Iterator[NodeQuestion | None]:
         """Yield the next message for the app, or None; a heartbeat holds it while the block runs.
 
         Raises
@@ -142,7 +144,7 @@ class NodeRuntime:
         beating = HeartbeatSender(lambda: _beat(client))
         beating.start()
         try:
-            yield Question(*pull_task_input(client), client)
+            yield NodeQuestion(*pull_task_input(client), client)
         finally:
             beating.stop()
             client.close()
@@ -165,7 +167,7 @@ class AppRuntime:
     def __init__(self) -> None:
         self._node = _empty()
         self._kept: dict[int, RecordDict] = {}
-        self.api = create_app(self)
+        self.api = create_app(cast(NodeStateFactory, self))  # which is asked for its state alone
 
     def state(self) -> NodeState:
         """Return the state of the present question; Flower's handlers call this."""
@@ -183,12 +185,12 @@ class AppRuntime:
             server.should_exit = True
             thread.join(5.0)
 
-    def ask(self, question: Question, until: float) -> Message:
+    def ask(self, question: NodeQuestion, until: float) -> Message:
         """Return what the app replies.
 
         Parameters
         ----------
-        question : Question
+        question : NodeQuestion
         until : float
             Of `time.monotonic`, when the reply must be there.
 
