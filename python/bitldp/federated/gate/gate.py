@@ -12,7 +12,7 @@ from flwr.app import Context, Error, Message, RecordDict
 
 from bitldp.base import checks
 from bitldp.federated.client.mod import PrivateUpdateMod
-from bitldp.federated.gate.runtime import AppRuntime, NodeRuntime, NodeQuestion
+from bitldp.federated.gate.runtime import AppRuntime, NodeQuestion, NodeRuntime
 
 __all__ = ["Gate"]
 

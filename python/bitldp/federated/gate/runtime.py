@@ -44,7 +44,7 @@ from flwr.supernode.nodestate import NodeState, NodeStateFactory
 from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
 from flwr.supernode.start_client_internal import _insert_message
 
-__all__ = ["AppRuntime", "AppSilentError", "NodeRuntime", "NodeQuestion"]
+__all__ = ["AppRuntime", "AppSilentError", "NodeQuestion", "NodeRuntime"]
 
 log = logging.getLogger("bitldp.federated")
 
