@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import socket
 import sys
 import threading
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -139,14 +138,11 @@ def _run(
     hide: list[str],
     listen: str | None,
 ) -> None:
-    """Serve the app and answer the SuperNode, until a signal."""
+    """Serve the app and answer the SuperNode, until a signal ends it."""
     from bitldp.federated.gate import AppRuntime, ConfinementError, Gate, NodeRuntime, confined
     from bitldp.federated.gate.confine import HIDDEN, PORT
 
-    logging.basicConfig(stream=sys.stderr, format="%(message)s")
-    stop = threading.Event()
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, lambda *_: stop.set())
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # at once: what was charged stays charged
     app = AppRuntime()
     with ExitStack() as stack:
         node = stack.enter_context(
@@ -168,7 +164,8 @@ def _run(
         stack.enter_context(app.served(listening))
         one = Gate(mod, node, app, **times)
         print("the gate is open", file=sys.stderr, flush=True)
-        one.run(stop)
+        with suppress(KeyboardInterrupt):
+            one.run(threading.Event())
 
 
 def _address(option: str, text: str) -> tuple[str, int]:

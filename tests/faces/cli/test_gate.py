@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
@@ -16,6 +20,7 @@ from bitldp.cli.errors import CommandError, UsageError
 from bitldp.cli.gate import policy_of
 from bitldp.federated import Layout
 from support.command import invoke
+from support.network import free_port
 
 UPDATE = 'mechanism = "cross-polytope"\nepsilon = 4\nclip = 0.5\nonly = ["w*"]'
 METRICS = '[metrics.accuracy]\nmechanism = "duchi"\nepsilon = 0.5\nlow = 0\nhigh = 1'
@@ -141,3 +146,19 @@ def test_what_does_not_go_together_is_refused(arguments, sentence, written) -> N
     result = invoke("gate", written(), *arguments)
     assert result.exit_code == 2
     assert sentence in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="it is ended by a signal")
+def test_a_gate_waits_for_its_node_and_ends_by_a_signal(written) -> None:
+    here, there = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+    command = [sys.executable, "-m", "bitldp", "gate", str(written()), "--supernode", there, "--listen", here]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as gate:
+        try:
+            assert gate.stderr is not None
+            assert gate.stderr.readline() == "the gate is open\n"
+            assert "the SuperNode does not answer (ConnectError); waiting" in gate.stderr.readline()
+            gate.send_signal(signal.SIGTERM)
+            assert gate.wait(20) == 0
+        finally:
+            gate.kill()
