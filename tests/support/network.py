@@ -75,7 +75,7 @@ class Processes:
         self.running: list[subprocess.Popen[bytes]] = []
 
     def start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
-        with (self.folder / f"{len(self.running)}-{name}.log").open("wb") as log:
+        with (self.folder / f"{len(self.running)}-{Path(name).name}.log").open("wb") as log:
             process = subprocess.Popen(
                 [str(HERE / name), *arguments],
                 cwd=self.folder,
@@ -143,9 +143,22 @@ def run_on_network(
     tls : (Path, Path, Path), optional
         Certificate of the authority, certificate and key of the SuperLink; without them nothing is encrypted.
     """
+    app, link, asked = begin_network(processes, source, tls)
+    for mine in nodes:
+        where = ("--superlink", f"127.0.0.1:{link}", "--host", "127.0.0.1", "--port", str(free_port()))
+        processes.start("flower-supernode", *asked, *where, "--node-config", mine)
+    order_run(processes, app, result, config)
+    processes.stop()
+    assert result.exists(), processes.logs()
+
+
+def begin_network(
+    processes: Processes, source: Path, tls: tuple[Path, Path, Path] | None
+) -> tuple[Path, int, list[str]]:
+    """Start a SuperLink; return the app's folder, the link's port, and how a SuperNode trusts it."""
     folder, link = processes.folder, free_port()
     app = folder / "app" / "netapp"
-    app.mkdir(parents=True)
+    app.mkdir(parents=True, exist_ok=True)
     (app.parent / "pyproject.toml").write_text(APP)
     (app / "__init__.py").touch()
     shutil.copy(source, app / "app.py")
@@ -169,17 +182,17 @@ def run_on_network(
         with suppress(OSError), socket.create_connection(("127.0.0.1", link), 1):
             break
         time.sleep(0.1)
-    for mine in nodes:
-        where = ("--superlink", f"127.0.0.1:{link}", "--host", "127.0.0.1", "--port", str(free_port()))
-        processes.start("flower-supernode", *asked, *where, "--node-config", mine)
-    order = processes.start("flwr", "run", str(app.parent), "loop", "--run-config", config)
+    return app.parent, link, asked
+
+
+def order_run(processes: Processes, app: Path, result: Path, config: str) -> None:
+    """Run an app of a SuperLink that was begun, until it has written its result."""
+    order = processes.start("flwr", "run", str(app), "loop", "--run-config", config)
     deadline = time.monotonic() + 150
     while not result.exists() and time.monotonic() < deadline:
         assert order.poll() in (None, 0), processes.logs()
         time.sleep(0.1)
     time.sleep(0.2)
-    processes.stop()
-    assert result.exists(), processes.logs()
 
 
 def certificates(folder: Path) -> tuple[Path, Path, Path]:

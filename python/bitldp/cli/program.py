@@ -49,6 +49,10 @@ COMMANDS = {
         "bitldp.cli.ledger:ledger",
         "Show what the releases about a set of people have cost, and what is left.",
     ),
+    "gate": (
+        "bitldp.cli.gate:gate",
+        "Stand between a SuperNode and its app, and let nothing but private reports out of the app.",
+    ),
     "explain": (
         "bitldp.cli.explain:explain",
         "Show what a setting guarantees and how far off its reports are, without any data.",

@@ -464,3 +464,32 @@ def test_other_mods_see_or_send_no_more_than_the_report():
         (reply,) = grid.send_and_receive([message])
     assert set(reply.content) == {"arrays", "metrics"}
     assert all(value.tobytes() not in outside[0] for value in target(0)["bias"])
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_failure_can_be_the_release_of_zeros(failure, caplog):
+    """With the same key the bytes are those of a client that has learned nothing."""
+
+    def nothing(message, context):
+        return Message(RecordDict({"arrays": message.content["arrays"]}), reply_to=message)
+
+    found = []
+    failing, usual = (
+        Wire(private(failing="zero", on_failure=found.append), before)
+        for before in (FAILURES[failure], nothing)
+    )
+    with caplog.at_level(logging.DEBUG):
+        replies = failing.ask()
+    for reply, other in zip(replies, usual.ask(), strict=True):
+        assert reply.content == other.content
+    assert len(found) == 3 * (failure not in ("nan", "infinite"))  # nonfinite="zero" knows these
+    failing.assert_nothing_private()
+    assert str(SECRET) not in caplog.text
+    spent = ClientAccount(100.0, path="run").ledger(failing.grid.contexts[2]).spent
+    assert spent == ClientAccount(100.0, path="run").ledger(usual.grid.contexts[2]).spent == EPSILON
+
+
+def test_zeros_do_not_go_with_what_would_show_the_failure():
+    for name, options in (("keep", {"keep": ("loss",)}), ("examples", {"examples": Bucketed()})):
+        with pytest.raises(ValueError, match=f"{name}: would show that the client failed"):
+            private(failing="zero", **options)

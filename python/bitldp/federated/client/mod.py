@@ -5,15 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import math
 import os
 import traceback
 import warnings
-from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from contextvars import ContextVar
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -25,23 +22,21 @@ from numpy.typing import NDArray
 from bitldp.base import checks, documents
 from bitldp.base.files import locked, replacing
 from bitldp.federated.client.account import UPDATE, Charge, ClientAccount, Place
+from bitldp.federated.client.evaluation import COUNT, Evaluation
 from bitldp.federated.client.examples import Bucketed, Examples, Randomized, said
 from bitldp.federated.client.examples import check as check_examples
 from bitldp.federated.flower import FAILED, REFUSED, refusal
-from bitldp.federated.wire.codec import Factory, UpdateCodec, UpdatePlan, letters_of
-from bitldp.federated.wire.wire import fingerprint_digest
+from bitldp.federated.wire.codec import Factory, UpdateCodec, UpdatePlan
 from bitldp.ledger.budget import BudgetExceededError
 from bitldp.mechanism.base import Mechanism
 
 __all__ = [
     "BUDGET_SENTENCE",
-    "COUNT",
     "FAILURE_SENTENCE",
     "OTHERS_SENTENCE",
     "REPORT",
     "STYPE",
     "Answer",
-    "Evaluation",
     "Kept",
     "PrivateUpdateMod",
     "UnprotectedMessageWarning",
@@ -75,137 +70,6 @@ def warn_unprotected(*, others: bool, keep: Sequence[str], examples: Examples, e
     if leaves:
         text = f"without any mechanism, and uncharged, there leaves a client: {'; '.join(leaves)}"
         warnings.warn(text, UnprotectedMessageWarning, stacklevel=3)
-
-
-COUNT = "num-examples"
-"""Metric that Flower weighs replies by; what is said of it is `examples`."""
-
-
-class Evaluation:
-    """Metrics of an evaluation that leave, and their mechanisms.
-
-    Parameters
-    ----------
-    metrics : mapping of str to Mechanism
-        Each releases one number, clipped to its interval, and has an unbiased decode.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For a mechanism of several numbers, of none, or without an unbiased decode.
-    """
-
-    def __init__(self, metrics: Mapping[str, Mechanism]) -> None:
-        if not isinstance(metrics, Mapping):
-            raise TypeError(
-                f"metrics: must be a mapping of names to mechanisms, not {type(metrics).__name__}"
-            )
-        result = hashlib.sha256(b"evaluation")
-        for name, mechanism in metrics.items():
-            if not isinstance(name, str) or name == COUNT:
-                raise ValueError(
-                    f"metrics: its keys must be names of metrics; {COUNT!r} is said by examples="
-                )
-            if not isinstance(mechanism, Mechanism):
-                raise TypeError(f"metrics: {name!r} must be a mechanism, not {type(mechanism).__name__}")
-            if mechanism.columns != 1 or mechanism._span is None:
-                raise ValueError(
-                    f"metrics: {name!r} must be a mechanism of one number in an interval, which "
-                    f"{type(mechanism).__name__} is not"
-                )
-            letters_of(mechanism, allow_biased=False)
-            result.update(f"\n{name}\n".encode())
-            result.update(fingerprint_digest(mechanism))
-        self.metrics = dict(metrics)
-        self.digest = result.digest()
-
-    @property
-    def charges(self) -> list[Charge]:
-        """Charges of one evaluation."""
-        return [Charge(each, 1, f"evaluation metric {name}") for name, each in self.metrics.items()]
-
-    def clipped(self, metrics: Mapping[str, Any], *, refuse: bool) -> dict[str, float]:
-        """Return the named metrics of a reply, clipped; before anything is paid for.
-
-        Raises
-        ------
-        KeyError, TypeError, ValueError
-            For a metric that is not there, is no number or, with `refuse`, not finite.
-        """
-        values = {}
-        for name, mechanism in self.metrics.items():
-            value, ends = metrics[name], mechanism._span
-            assert ends is not None
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise TypeError(f"metrics: {name!r} must be a number")
-            if refuse and not math.isfinite(value):
-                raise ValueError(f"metrics: {name!r} must be finite")
-            low, high = ends
-            # a server can send a model whose loss is no number on some records alone: it says nothing
-            values[name] = low + (high - low) / 2.0 if math.isnan(value) else min(max(value, low), high)
-        return values
-
-    @cached_property
-    def letters(self) -> dict[str, NDArray[np.float64]]:
-        """The numbers that each metric's mechanism can release, ascending."""
-        return {name: _all_letters(name, each) for name, each in self.metrics.items()}
-
-    def read(self, reply: Message) -> dict[str, float] | None:
-        """Return the released metrics of a client's reply; None for anything but what `release` makes.
-
-        The number of examples may stand beside them, and is not looked at.
-        """
-        stated: dict[str, Any] = {}
-        for record in reply.content.metric_records.values():
-            if not stated.keys().isdisjoint(record):
-                return None
-            stated.update(record)
-        stated.pop(COUNT, None)
-        if stated.keys() != self.metrics.keys():
-            return None
-        values = {}
-        for name, letters in self.letters.items():
-            if type(stated[name]) is not float:
-                return None
-            nearest = float(letters[np.abs(letters - stated[name]).argmin()])  # NaN is near none
-            if not abs(nearest - stated[name]) <= _SAME * float(np.abs(letters).max()):
-                return None
-            values[name] = nearest
-        return values
-
-    def release(self, values: Mapping[str, float], rng: np.random.SeedSequence | None) -> dict[str, float]:
-        """Return decoded reports of clipped metrics; their means are unbiased."""
-        seeds = [None] * len(self.metrics) if rng is None else rng.spawn(len(self.metrics))
-        released = {}
-        for (name, mechanism), seed in zip(self.metrics.items(), seeds, strict=True):
-            reports = mechanism.randomize(np.array([[values[name]]]), rng=seed)
-            value = letters_of(mechanism, allow_biased=False)(reports)
-            released[name] = float(np.asarray(value, dtype=np.float64).reshape(()))
-        return released
-
-
-_MOST_BITS = 20
-_SAME = 1e-9  # of the largest letter: two machines may compute another last digit
-
-
-def _all_letters(name: str, mechanism: Mechanism) -> NDArray[np.float64]:
-    """Return the numbers that a mechanism of one number can release, ascending."""
-    bits = [part[1] for part in mechanism._report_parts]
-    if len(bits) > 1 or bits[0] > _MOST_BITS:
-        raise ValueError(
-            f"metrics: {name!r} has reports of more than {_MOST_BITS} bits, too many to know them all"
-        )
-    decode = letters_of(mechanism, allow_biased=False)
-
-    def beyond(code: int) -> bool:
-        try:
-            decode(np.array([[code]], dtype=np.uint32))
-        except (IndexError, TypeError, ValueError):
-            return True
-        return False
-
-    end = bisect_left(range(1 << bits[0]), True, key=beyond)
-    return np.unique(np.asarray(decode(np.arange(end, dtype=np.uint32)[:, None]), dtype=np.float64))
 
 
 class Kept(NamedTuple):
@@ -291,6 +155,12 @@ def refused(
     on_failure: Callable[[Exception], None] | None,
 ) -> Message:
     """Return an Error reply with a fixed sentence; the exception stays on the client."""
+    noted(sentence, error, on_failure)
+    return refusal(message, code, sentence)
+
+
+def noted(sentence: str, error: Exception, on_failure: Callable[[Exception], None] | None) -> None:
+    """Tell the client of an exception, and nobody else."""
     log.warning("%s (%s)", sentence, type(error).__name__)  # its text may hold private values
     if DEBUGGING.get():
         traceback.print_exception(error)
@@ -299,7 +169,6 @@ def refused(
             on_failure(error)
         except Exception as another:
             log.warning("on_failure failed (%s)", type(another).__name__)
-    return refusal(message, code, sentence)
 
 
 class PrivateUpdateMod:
@@ -348,6 +217,11 @@ class PrivateUpdateMod:
         What is done with an update, or a metric, that is not finite. "zero" reports zeros in its place, or
         the middle of the metric's interval: a server can send a model that overflows on some records alone,
         and would read that off an Error. "refuse" sends the Error.
+    failing : {"refuse", "zero"}
+        What is done where the client's code fails, or replies with what does not fit. "refuse" sends the
+        Error, by which the server sees that it failed. "zero" releases and charges zeros in its place, or the
+        middle of a metric's interval: then a failure shows nothing. It goes with `examples` that are "fixed"
+        or a public number, and without `keep`.
     on_failure : callable of an exception, optional
         Called on the client with what went wrong, which may hold private values, before the Error is sent.
     **options
@@ -369,8 +243,8 @@ class PrivateUpdateMod:
     Notes
     -----
     A mod fails closed: whatever goes wrong, in training, evaluation, perturbation or accounting, the reply is
-    an Error with one of three fixed sentences. That a client failed is itself visible: the client's code must
-    not fail on some records alone.
+    an Error with one of three fixed sentences. That a client failed is itself visible: with
+    ``failing="refuse"`` the client's code must not fail on some records alone.
 
     The ledger is charged after training and before the release. What is charged is the exact epsilon of a
     record of the mechanism times the number of records in an update: neighbouring updates differ in any way.
@@ -406,6 +280,7 @@ class PrivateUpdateMod:
         config: str = "config",
         repeat: Place | None = None,
         nonfinite: Literal["zero", "refuse"] = "zero",
+        failing: Literal["refuse", "zero"] = "refuse",
         on_failure: Callable[[Exception], None] | None = None,
         **options: Any,
     ) -> None:
@@ -422,7 +297,7 @@ class PrivateUpdateMod:
         if isinstance(keep, str) or not all(isinstance(name, str) for name in keep):
             raise TypeError("keep: must be a sequence of names")
         self.keep = tuple(keep)
-        self._evaluation = None if metrics is None else Evaluation(metrics)
+        self.evaluation = None if metrics is None else Evaluation(metrics)
         self.others = checks.choice("others", others, ("refuse", "pass"))
         if rng is not None and not callable(rng):
             rng = checks.integer("rng", rng, 0)
@@ -430,8 +305,12 @@ class PrivateUpdateMod:
         self._arrays, self._config = arrays, config
         self._repeat = repeat
         self.nonfinite = checks.choice("nonfinite", nonfinite, ("zero", "refuse"))
+        self.failing = checks.choice("failing", failing, ("refuse", "zero"))
+        if failing == "zero" and (keep or not (examples == "fixed" or isinstance(examples, int))):
+            name = "keep" if keep else "examples"
+            raise ValueError(f"{name}: would show that the client failed; failing='zero' does not go with it")
         warn_unprotected(
-            others=others == "pass", keep=self.keep, examples=examples, evaluated=self._evaluation is not None
+            others=others == "pass", keep=self.keep, examples=examples, evaluated=self.evaluation is not None
         )
 
     def __repr__(self) -> str:
@@ -457,7 +336,7 @@ class PrivateUpdateMod:
         """Return the answer to messages of a kind ("train", "evaluate", ...), or None to refuse them."""
         if kind == MessageType.TRAIN:
             return self._private
-        if kind == MessageType.EVALUATE and self._evaluation is not None:
+        if kind == MessageType.EVALUATE and self.evaluation is not None:
             return self._evaluated
         return self._passed if self.others == "pass" else None
 
@@ -481,13 +360,13 @@ class PrivateUpdateMod:
 
     def _evaluated(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
         """Evaluate, charge, perturb; raise before anything could leave."""
-        assert self._evaluation is not None
-        asked = question_of(message, self._evaluation.digest)
+        assert self.evaluation is not None
+        asked = question_of(message, self.evaluation.digest)
         path = self._kept_at(context, ".evaluation")
         with nullcontext() if path is None else locked(path):
             kept = None if path is None else find_kept(path, asked)
             if kept is None:
-                kept = Kept(b"", self._measured(self._evaluation, asked, message, context, call_next))
+                kept = Kept(b"", self._measured(self.evaluation, asked, message, context, call_next))
                 if path is not None:
                     keep_report(path, asked, kept)
         return Message(RecordDict({"metrics": MetricRecord(kept.metrics)}), reply_to=message)
@@ -513,21 +392,37 @@ class PrivateUpdateMod:
     ) -> Kept:
         """Train, charge, perturb."""
         charges = self._charges(plan)
-        stream, reply = self._reply(charges, asked, message, context, call_next)
+        stream = self._seeds(charges, asked, message, context)
+        try:
+            result, vector = self._trained(plan, before, message, context, call_next)
+        except Exception as error:
+            self._failed(error)
+            result, vector = {}, np.zeros(plan.update_shape)
+        metrics = {name: result[name] for name in self.keep}
+        metrics[COUNT] = said(self.examples, result, None if stream is None else stream[1])
+        self.account.charge(context, charges)
+        report = plan.perturb(vector, rng=None if stream is None else stream[0])
+        return Kept(report.tobytes(), metrics)
+
+    def _trained(
+        self,
+        plan: UpdatePlan,
+        before: dict[str, NDArray[Any]],
+        message: Message,
+        context: Context,
+        call_next: ClientAppCallable,
+    ) -> tuple[dict[str, Any], NDArray[np.float64]]:
+        """Return the metrics and the update of the client's code, which `plan.perturb` will take."""
+        reply = _reply(message, context, call_next)
         vector = plan.flatten(_numpy(reply.content[self._arrays]))
         if self.codec.update == "difference":
             with np.errstate(invalid="ignore", over="ignore"):
                 vector -= plan.flatten(before)
-        result = _metrics(reply)
-        metrics = {name: result[name] for name in self.keep}
-        metrics[COUNT] = said(self.examples, result, None if stream is None else stream[1])
         if self.nonfinite == "zero" and not np.isfinite(vector).all():
             log.warning("bitldp: an update was not finite; zeros are reported in its place")
             vector = np.zeros_like(vector)
         plan.clipped(vector)  # refuses what is not finite, before it is paid for
-        self.account.charge(context, charges)
-        report = plan.perturb(vector, rng=None if stream is None else stream[0])
-        return Kept(report.tobytes(), metrics)
+        return _metrics(reply), vector
 
     def _measured(
         self,
@@ -539,34 +434,35 @@ class PrivateUpdateMod:
     ) -> dict[str, Any]:
         """Evaluate, charge, perturb."""
         charges = [*evaluation.charges, *self._counting()]
-        stream, reply = self._reply(charges, asked, message, context, call_next)
-        result = _metrics(reply)
-        values = evaluation.clipped(result, refuse=self.nonfinite == "refuse")
+        stream = self._seeds(charges, asked, message, context)
+        try:
+            result = _metrics(_reply(message, context, call_next))
+            values = evaluation.clipped(result, refuse=self.nonfinite == "refuse")
+        except Exception as error:
+            self._failed(error)
+            result, values = {}, evaluation.middles
         count = said(self.examples, result, None if stream is None else stream[1])
         self.account.charge(context, charges)
         return {**evaluation.release(values, None if stream is None else stream[0]), COUNT: count}
 
-    def _reply(
-        self,
-        charges: list[Charge],
-        asked: bytes,
-        message: Message,
-        context: Context,
-        call_next: ClientAppCallable,
-    ) -> tuple[list[np.random.SeedSequence] | None, Message]:
-        """Return the seeds of a release, and what the client's code replies."""
+    def _failed(self, error: Exception) -> None:
+        """Raise what the client's code raised again, unless zeros are to be released in its place."""
+        if self.failing == "refuse":
+            raise error
+        noted("bitldp: a step before the release failed; zeros are reported", error, self._on_failure)
+
+    def _seeds(
+        self, charges: list[Charge], asked: bytes, message: Message, context: Context
+    ) -> list[np.random.SeedSequence] | None:
+        """Return the seeds of a release that can be paid for; raise before the client works in vain."""
         try:
-            self.account.check(context, charges)  # spares a training that could not be released
+            self.account.check(context, charges)
         except BudgetExceededError:
             raise
         except (OSError, ValueError) as error:  # of the ledger, and of nothing else
             log.warning("bitldp: the ledger cannot be charged: %s", error)
             raise
-        stream = self._stream(message, context, asked)
-        reply = call_next(message, context)
-        if reply.has_error():
-            raise RuntimeError("the client app replied with an error")
-        return stream, reply
+        return self._stream(message, context, asked)
 
     def _charges(self, plan: UpdatePlan) -> list[Charge]:
         return [Charge(plan.mechanism, plan.records, UPDATE), *self._counting()]
@@ -596,6 +492,14 @@ class PrivateUpdateMod:
         turn = self._turn(message, releases)
         words = (int.from_bytes(asked[index : index + 4], "little") for index in range(0, 16, 4))
         return np.random.SeedSequence(seed, spawn_key=(client, turn, *words)).spawn(2)
+
+
+def _reply(message: Message, context: Context, call_next: ClientAppCallable) -> Message:
+    """Return what the client's code replies."""
+    reply = call_next(message, context)
+    if reply.has_error():
+        raise RuntimeError("the client app replied with an error")
+    return reply
 
 
 def _metrics(reply: Message) -> dict[str, Any]:

@@ -35,7 +35,8 @@ from numpy.typing import NDArray
 
 from bitldp.base import checks
 from bitldp.federated import flower
-from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, REPORT, STYPE, Evaluation
+from bitldp.federated.client.evaluation import Evaluation
+from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, REPORT, STYPE
 from bitldp.federated.server.costs import Attendance, RunCosts, RunResult, printed
 from bitldp.federated.server.forecast import forecast
 from bitldp.federated.server.mean import ReportMean
