@@ -1,0 +1,197 @@
+// Randomizes answers on the client, by a document that a server publishes. Everything happens in the WebAssembly module; this
+// file copies bytes in and out. It fetches nothing but bitldp.wasm, from beside itself or where it is told.
+
+const ARRAYS = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f32: Float32Array, f64: Float64Array };
+const KINDS = ("done syntax size version field checksum law epsilon limit golden shape value output entropy budget ledger " +
+  "memory keyed pointer unknown").split(" ");
+
+/** A refusal. It names a kind and a position, and never a value. */
+export class Refused extends Error {
+  constructor(kind, place) {
+    super(place === undefined ? kind : `${kind} at ${place}`);
+    this.name = "Refused";
+    this.kind = kind;
+    if (place !== undefined) this.place = place;
+  }
+}
+
+let compiled; // the module, compiled once
+
+async function compile(source) {
+  if (source instanceof WebAssembly.Module) return source;
+  if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return WebAssembly.compile(source);
+  const url = source ?? new URL("bitldp.wasm", import.meta.url);
+  if (url.protocol === "file:" && typeof process !== "undefined") {
+    return WebAssembly.compile(await (await import("node:fs/promises")).readFile(url));
+  }
+  return WebAssembly.compile(await (await fetch(url)).arrayBuffer());
+}
+
+/** A mechanism from a document, checked: its epsilon follows from its integers. */
+export class Client {
+  #wasm;
+  #client;
+  #records;
+  #ledger;
+  #spends;
+
+  /** Open a document; limits.epsilon and limits.delta refuse larger ones, ledger keeps what is spent. */
+  static async open(document, { wasm, epsilon = Infinity, delta = 1, ledger } = {}) {
+    const text = typeof document === "string" ? document.trim() : JSON.stringify(sorted(document));
+    const module = wasm === undefined ? await (compiled ??= compile()) : await compile(wasm);
+    return new Client(module, text, epsilon, delta, ledger);
+  }
+
+  constructor(module, text, epsilon, delta, ledger) {
+    const random = (start, length) => {
+      crypto.getRandomValues(new Uint8Array(this.#wasm.memory.buffer, start, length));
+      return 0;
+    };
+    this.#wasm = new WebAssembly.Instance(module, { bitldp: { random } }).exports;
+    const json = new TextEncoder().encode(text);
+    const reason = new Uint8Array(4);
+    this.#client = this.#call([json], [reason], (a, out) => this.#wasm.bitldp_open_with(a, json.length, epsilon, delta, out));
+    const kind = new DataView(reason.buffer).getInt32(0, true);
+    if (kind) throw this.#refused(kind);
+    const read = JSON.parse(text); // as the module did, which has checked every field
+    this.#records = (read.parts ?? [read]).map((part) => part.record);
+    this.#spends = read.spends;
+    this.#ledger = ledger;
+    if (this.#spends && !ledger) throw new Refused("budget");
+  }
+
+  get epsilon() { return this.#wasm.bitldp_epsilon(this.#client); }
+  get delta() { return this.#wasm.bitldp_delta(this.#client); }
+  get fingerprint() {
+    const name = new Uint8Array(16);
+    this.#call([], [name], (out) => this.#wasm.bitldp_fingerprint(this.#client, out));
+    return Array.from(name, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  }
+  /** The public labels of each record's values; undefined for numbers and bare codes. */
+  get labels() { return this.#records.map((record) => record.labels); }
+
+  /** Randomize records (one argument for each record of the document): resolves to the bytes of the report. */
+  async randomize(...records) {
+    const x = this.#bytes(records);
+    if (this.#spends) await this.#ledger.charge(this.#spends.ledger, this.#spends.most);
+    return this.#report(x, (a, out, size) => this.#wasm.bitldp_randomize(this.#client, a, x.length, out, size));
+  }
+
+  /** Randomize one record as a function of a secret of 32 bytes and the record's id. */
+  randomizeKeyed(secret, id, ...records) {
+    const x = this.#bytes(records);
+    let name = id;
+    if (typeof id === "bigint") name = new Uint8Array(new BigUint64Array([id]).buffer);
+    else if (typeof id === "string") name = new TextEncoder().encode(id);
+    if (secret.length !== 32) throw new Refused("pointer");
+    const run = (a, s, i, out, size) =>
+      this.#wasm.bitldp_randomize_keyed(this.#client, s, i, name.length, a, x.length, out, size);
+    return this.#report(x, run, secret, name);
+  }
+
+  close() {
+    this.#wasm.bitldp_close(this.#client);
+    this.#client = 0;
+  }
+
+  #bytes(records) {
+    if (!this.#client) throw new Refused("pointer");
+    if (records.length !== this.#records.length) throw new Refused("shape");
+    const parts = records.map((given, index) => {
+      const { type, labels } = this.#records[index];
+      const plain = ArrayBuffer.isView(given) ? given : Array.isArray(given) ? given : [given];
+      if (labels && !ArrayBuffer.isView(plain)) {
+        const codes = plain.map((label) => labels.indexOf(label));
+        if (codes.includes(-1)) throw new Refused("value", codes.indexOf(-1));
+        return ARRAYS[type].from(codes);
+      }
+      if (plain instanceof ARRAYS[type]) return plain;
+      // A typed array would wrap what is no code, and take a text for a number.
+      const bad = Array.from(plain).findIndex((value) =>
+        typeof value !== "number" || (type[0] === "u" && !(Number.isInteger(value) && value >= 0 && value < 2 ** type.slice(1))));
+      if (bad >= 0) throw new Refused("value", bad);
+      return ARRAYS[type].from(plain);
+    });
+    const all = new Uint8Array(parts.reduce((sum, part) => sum + part.byteLength, 0));
+    parts.reduce((at, part) => {
+      all.set(new Uint8Array(part.buffer, part.byteOffset, part.byteLength), at);
+      return at + part.byteLength;
+    }, 0);
+    return all;
+  }
+
+  #report(x, run, ...more) {
+    const records = x.length / this.#wasm.bitldp_record_bytes(this.#client);
+    if (!Number.isInteger(records) || records < 1) throw new Refused("shape");
+    const out = new Uint8Array(this.#wasm.bitldp_report_bytes(this.#client, records));
+    const kind = this.#call([x, ...more], [out], (...places) => run(...places, out.length));
+    x.fill(0);
+    if (kind) throw this.#refused(kind);
+    return out;
+  }
+
+  #refused(kind) {
+    const place = this.#wasm.bitldp_place();
+    return new Refused(KINDS[kind] ?? "unknown", place < 0 ? undefined : place);
+  }
+
+  // Copies bytes into the module's memory, calls, and copies what came out; the memory is overwritten by the module.
+  #call(ins, outs, run) {
+    const wasm = this.#wasm;
+    const places = [...ins, ...outs].map((each) => wasm.bitldp_alloc(Math.max(1, each.length)));
+    try {
+      if (places.includes(0)) throw new Refused("memory");
+      ins.forEach((each, index) => new Uint8Array(wasm.memory.buffer).set(each, places[index]));
+      const result = run(...places);
+      outs.forEach((each, index) => {
+        const start = places[ins.length + index];
+        each.set(new Uint8Array(wasm.memory.buffer, start, each.length));
+      });
+      return result;
+    } finally {
+      [...ins, ...outs].forEach((each, index) => places[index] && wasm.bitldp_free(places[index], Math.max(1, each.length)));
+    }
+  }
+}
+
+function sorted(value) {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.keys(value).sort().map((name) => [name, sorted(value[name])]));
+}
+
+/** A ledger in the browser's IndexedDB: it counts uses by name, over reloads and tabs, and refuses past the most. */
+export class StoredLedger {
+  constructor(name = "bitldp") { this.name = name; }
+
+  async #store() {
+    return new Promise((done, failed) => {
+      const opening = indexedDB.open(this.name, 1);
+      opening.onupgradeneeded = () => opening.result.createObjectStore("used");
+      opening.onsuccess = () => done(opening.result);
+      opening.onerror = opening.onblocked = () => failed(new Refused("ledger"));
+    });
+  }
+
+  /** Charge one use before anything is drawn; resolves when it is stored. */
+  async charge(ledger, most) {
+    const database = await this.#store();
+    try {
+      await new Promise((done, failed) => {
+        const transaction = database.transaction("used", "readwrite", { durability: "strict" });
+        const store = transaction.objectStore("used");
+        let spent = false;
+        const reading = store.get(ledger);
+        reading.onsuccess = () => {
+          const used = reading.result ?? 0;
+          if (used < most) store.put(used + 1, ledger);
+          else spent = true;
+        };
+        transaction.oncomplete = () => (spent ? failed(new Refused("budget")) : done());
+        transaction.onerror = transaction.onabort = () => failed(new Refused("ledger"));
+      });
+    } finally {
+      database.close();
+    }
+  }
+}

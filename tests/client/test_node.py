@@ -1,0 +1,169 @@
+"""WebAssembly in Node against Python: the same bytes under the same keys, fresh reports by their law, a page's module.
+
+`make test-wasm` builds the modules; without them, or without Node, these tests are skipped.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import bitldp
+import numpy as np
+import pytest
+from bitldp.base.keys import keys
+from bitldp.client import open_document
+from bitldp.tables import Column, TablePlan
+from support.clients import DOCUMENTED, packed_reports, values_of
+
+ROOT = Path(__file__).parents[2]
+SAME = Path(__file__).parent / "js" / "same.mjs"
+WEB = ROOT / "python" / "bitldp" / "client" / "web"
+KINDS = ("simd128", "scalar")
+NODE = shutil.which("node")
+
+pytestmark = pytest.mark.skipif(NODE is None, reason="Node is not installed")
+
+
+def module(kind: str, build: str) -> Path:
+    """Return the module of an instruction set; skip where it was not built."""
+    folder = Path(os.environ.get("BITLDP_WASM", ROOT / "target" / "client-wasm"))
+    path = folder / f"{build}-{kind}.wasm"
+    if not path.is_file():
+        pytest.skip(f"{path.name} is not built; make test-wasm builds it")
+    return path
+
+
+def cases(count: int) -> list[str]:
+    """Return a line for each documented mechanism: its document, and reports of Python under given keys."""
+    lines = []
+    for case in DOCUMENTED:
+        mechanism = case.make()
+        text = mechanism.client_document(dtype=np.float64)
+        document = open_document(text)
+        drawn = case.inputs(np.random.default_rng(2026), count)
+        inputs = [each.astype(np.float64) if each.dtype.kind == "f" else each for each in drawn]
+        values = values_of(document, inputs)
+        calls = []
+        for index in range(count):
+            own = b"".join(key for key in keys(index, document.program.streams) if key is not None)
+            both = zip(values, document.program.records, strict=True)
+            x = b"".join(np.ascontiguousarray(v[index : index + 1], r.dtype).tobytes() for v, r in both)
+            expected = packed_reports(mechanism, [each[index : index + 1] for each in inputs], index)
+            calls.append([base64.b64encode(each).decode() for each in (own, x, expected)])
+        epsilon = document.epsilon
+        lines.append(json.dumps({"name": case.name, "document": text, "epsilon": epsilon, "calls": calls}))
+    return lines
+
+
+def node(arguments: list[Any], given: str = "") -> str:
+    """Return what Node prints."""
+    assert NODE is not None
+    done = subprocess.run([NODE, *map(str, arguments)], input=given, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return done.stdout
+
+
+def compared(kind: str, count: int) -> None:
+    lines = cases(count)
+    said = node([SAME, module(kind, "golden")], "\n".join(lines) + "\n")
+    assert said.splitlines()[-1] == f"{len(lines)} documents, {len(lines) * count} reports, 0 wrong"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_bytes_as_python(kind: str) -> None:
+    compared(kind, 20)
+
+
+@pytest.mark.evidence
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_thousand_records_of_every_mechanism(kind: str) -> None:
+    """Evidence: 1,000 records of every mechanism with a document, all bytes equal."""
+    compared(kind, 1000)
+
+
+FRESH = """
+import {{ Client, Refused }} from "{module}";
+import {{ readFileSync }} from "node:fs";
+const client = await Client.open(readFileSync(0, "utf8"), {{ wasm: readFileSync("{wasm}"), ...({options}) }});
+{then}
+"""
+
+
+def page(tmp_path: Path, document: str, then: str, options: str = "{}") -> str:
+    """Return what a script says that uses the module as a page does."""
+    script = tmp_path / "page.mjs"
+    script.write_text(
+        FRESH.format(module=(WEB / "bitldp.js").as_uri(), wasm=module("simd128", "client"), options=options, then=then)
+    )
+    return node([script], document)
+
+
+@pytest.mark.statistical
+def test_fresh_reports_follow_the_law(tmp_path: Path) -> None:
+    """A million fresh reports of one category: chi-square by the exact law, alpha 1e-9."""
+    mechanism = bitldp.GRR(["a", "b", "c", "d"], epsilon=1.0)
+    said = page(
+        tmp_path,
+        mechanism.client_document(),
+        """
+        const counts = [0, 0, 0, 0], many = Array(10_000).fill("c");
+        for (let round = 0; round < 100; round++) {
+          for (const byte of await client.randomize(many)) {
+            for (let at = 0; at < 8; at += 2) counts[(byte >> at) & 3] += 1;
+          }
+        }
+        console.log(JSON.stringify({ counts, epsilon: client.epsilon, fingerprint: client.fingerprint, labels: client.labels }));
+        """,
+    )
+    answer = json.loads(said)
+    assert answer["epsilon"] == mechanism.guarantee.record
+    assert answer["fingerprint"] == open_document(mechanism.client_document()).fingerprint
+    assert answer["labels"] == [["a", "b", "c", "d"]]
+    expected = 1e6 * mechanism.probabilities()[2]
+    statistic = float(np.sum((np.array(answer["counts"]) - expected) ** 2 / expected))
+    assert sum(answer["counts"]) == 1_000_000
+    assert statistic < 45.1  # of 3 degrees of freedom, 1e-9
+
+
+def test_what_a_page_is_refused(tmp_path: Path) -> None:
+    """Labels, codes and numbers that the document does not allow, limits and spent ledgers."""
+    plan = TablePlan(
+        [
+            Column(bitldp.GRR(3, epsilon=1.0), "transport", categories=["foot", "bicycle", "car"]),
+            Column(bitldp.Piecewise(epsilon=1.0, interval=(0.0, 120.0)), "minutes"),
+        ]
+    )
+    then = """
+    const kinds = [];
+    const tried = async (...records) => {
+      try { kinds.push((await client.randomize(...records)).length); }
+      catch (error) { kinds.push(`${error.kind}${error.place ?? ""}${error instanceof Refused}`); }
+    };
+    await tried("car", 25); await tried("train", 25); await tried("car", NaN); await tried("car", "25"); await tried("car");
+    await tried(["car", "foot"], 25); await tried(["car", "foot"], [25, 30]);
+    client.close(); await tried("car", 25);
+    console.log(JSON.stringify(kinds));
+    """
+    ledger = "{ ledger: { charge: async () => {} } }"
+    text = plan.client_document(spends=("survey", 1))
+    kinds = json.loads(page(tmp_path, text, then, ledger))
+    assert kinds[0] == 2
+    assert kinds[1] == "value0true"
+    assert kinds[2].startswith("value")
+    assert kinds[3:5] == ["value0true", "shapetrue"]
+    assert kinds[5].startswith("shape")
+    assert kinds[6] == 4 or kinds[6] == 2
+    assert kinds[7] == "pointertrue"
+    for options, kind in (("{}", "budget"), ("{ epsilon: 1.5, " + ledger[1:], "limit")):
+        with pytest.raises(AssertionError, match=f"Refused: {kind}"):
+            page(tmp_path, text, "", options)
+    refusing = "{ ledger: { charge: async () => { throw new Error('spent'); } } }"
+    with pytest.raises(AssertionError, match="Error: spent"):
+        page(tmp_path, text, "await client.randomize('car', 25);", refusing)
