@@ -129,6 +129,8 @@ class Vocabulary:
             found.add(path.stem)
         for path in (self.root / "rust").rglob("*.rs"):
             found |= {path.stem, path.parent.name} | set(re.findall(r"\"([\w-]+)\"", path.read_text()))
+        for path in (self.root / "rust").glob("*/include/*.h"):  # what C calls
+            found |= set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
         for path in [self.root / "Cargo.toml", *self.root.glob("rust/*/Cargo.toml")]:
             found |= set(re.findall(r"[\w-]+", path.read_text(encoding="utf-8")))
         return (
