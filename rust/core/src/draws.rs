@@ -118,7 +118,7 @@ impl Draws<'_> {
 pub const fn scaled(draw: u64, count: u32) -> u32 {
     // In halves that cannot overflow, which vector units multiply.
     let (high, low, count) = (draw >> 32, draw & 0xffff_ffff, count as u64);
-    ((high * count + (low * count >> 32)) >> 32) as u32
+    ((high * count + ((low * count) >> 32)) >> 32) as u32
 }
 
 /// The different coordinates that `draws` stand for, `k` of each record, as [`Draws::coordinates`] gives them.
