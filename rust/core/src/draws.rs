@@ -239,7 +239,7 @@ mod tests {
     fn floyd(draws: &[u64], features: u32) -> Vec<u32> {
         let mut chosen = Vec::new();
         for (last, &draw) in (features - draws.len() as u32..features).zip(draws) {
-            let drawn = (u128::from(draw) * u128::from(last + 1) >> 64) as u32;
+            let drawn = ((u128::from(draw) * u128::from(last + 1)) >> 64) as u32;
             chosen.push(if chosen.contains(&drawn) { last } else { drawn });
         }
         chosen
@@ -288,7 +288,7 @@ mod tests {
     fn scaled_draws_are_products() {
         for draw in [0, 1, u64::MAX, 0x8000_0000_0000_0000, 0x1234_5678_9abc_def0] {
             for count in [1, 2, 3, 1009, u32::MAX] {
-                assert_eq!(u128::from(scaled(draw, count)), u128::from(draw) * u128::from(count) >> 64);
+                assert_eq!(u128::from(scaled(draw, count)), (u128::from(draw) * u128::from(count)) >> 64);
             }
         }
     }
