@@ -118,7 +118,7 @@ impl Draws<'_> {
 pub const fn scaled(draw: u64, count: u32) -> u32 {
     // In halves that cannot overflow, which vector units multiply.
     let (high, low, count) = (draw >> 32, draw & 0xffff_ffff, count as u64);
-    ((high * count + (low * count >> 32)) >> 32) as u32
+    ((high * count + ((low * count) >> 32)) >> 32) as u32
 }
 
 /// The different coordinates that `draws` stand for, `k` of each record, as [`Draws::coordinates`] gives them.
@@ -239,7 +239,7 @@ mod tests {
     fn floyd(draws: &[u64], features: u32) -> Vec<u32> {
         let mut chosen = Vec::new();
         for (last, &draw) in (features - draws.len() as u32..features).zip(draws) {
-            let drawn = (u128::from(draw) * u128::from(last + 1) >> 64) as u32;
+            let drawn = ((u128::from(draw) * u128::from(last + 1)) >> 64) as u32;
             chosen.push(if chosen.contains(&drawn) { last } else { drawn });
         }
         chosen
@@ -288,7 +288,7 @@ mod tests {
     fn scaled_draws_are_products() {
         for draw in [0, 1, u64::MAX, 0x8000_0000_0000_0000, 0x1234_5678_9abc_def0] {
             for count in [1, 2, 3, 1009, u32::MAX] {
-                assert_eq!(u128::from(scaled(draw, count)), u128::from(draw) * u128::from(count) >> 64);
+                assert_eq!(u128::from(scaled(draw, count)), (u128::from(draw) * u128::from(count)) >> 64);
             }
         }
     }

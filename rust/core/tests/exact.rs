@@ -111,7 +111,7 @@ proptest! {
         let x = values(9);
         let [one, two] = [one, two].map(|it| reports(&it, None, &keys[0], Input::U32(&x), VALUES));
         prop_assert_eq!(one, two);
-        let answers = vec![coin, (unit - coin) / 3, unit - coin - (unit - coin) / 3];
+        let answers = [coin, (unit - coin) / 3, unit - coin - (unit - coin) / 3];
         let matrix = || Matrix::from_weights(2, 3, [&answers[..], &[answers[0], answers[2], answers[1]]].concat());
         let made = |window: &Window| {
             let again = Window::from_probability(window.cells(), window.width(), window.high(), None).unwrap();

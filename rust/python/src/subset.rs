@@ -36,6 +36,9 @@ use crate::numbers::{Weight, Whole, count, probability};
 #[pyclass(frozen, module = "bitldp._core")]
 pub(crate) struct Subset(bitldp_core::Subset);
 
+/// The arguments that make the channel again.
+type Integers = (u32, u32, u128, bool);
+
 fn muted(subset: bitldp_core::Result<bitldp_core::Subset>, mute: bool) -> PyResult<Subset> {
     let subset = subset.map_err(to_python)?;
     Ok(Subset(if mute { subset.muted() } else { subset }))
@@ -107,7 +110,7 @@ channel! {
         }
 
         /// Through the integer: a float would be rounded to another.
-        fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (u32, u32, u128, bool))> {
+        fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Integers)> {
             let own = &slf.get().0;
             let arguments = (own.elements(), own.size(), own.high().numerator(), own.is_mute());
             Ok((slf.get_type().getattr("from_integers")?, arguments))
