@@ -123,16 +123,19 @@ asan-binding: .venv/dev ## every entry point of the binding under AddressSanitiz
 		LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 		$(BIN)/pytest -q -s tests/fuzz/test_binding.py tests/law/channels/test_extension.py tests/law/channels/test_race.py
 
-wasm: ## the core's test module for WebAssembly, with SIMD and without; on Debian it installs what that takes, as root
+wasm: ## the module of a page, with SIMD, beside its JavaScript in the package; on Debian it installs what that takes, as root
+	tests/wasm/setup
+	cd rust/client && CARGO_TARGET_DIR=$(CURDIR)/target/wasm-simd128 ../../tests/wasm/cargo simd128
+	cp target/wasm-simd128/wasm32-unknown-unknown/release/bitldp_client.wasm python/bitldp/client/web/bitldp.wasm
+
+test-wasm: .venv/dev ## the streams of every channel in Node are native ones, reports are Python's; TIME=--time measures, too
 	tests/wasm/setup
 	for kind in simd128 scalar; do \
 		(cd tests/wasm && CARGO_TARGET_DIR=$(CURDIR)/target/wasm-$$kind ./cargo $$kind) || exit 1; \
-	done
-
-test-wasm: wasm ## the streams of every channel in Node are those of native builds; TIME=--time measures, too
-	for kind in simd128 scalar; do \
 		node tests/wasm/check.mjs target/wasm-$$kind/wasm32-unknown-unknown/release/bitldp_wasm_tests.wasm $$kind $(TIME) || exit 1; \
 	done
+	cd rust/client && CARGO_TARGET_DIR=$(CURDIR)/target/wasm-golden ../../tests/wasm/cargo simd128 --features golden
+	$(PYTEST) tests/client/test_node.py
 
 client-c: ## the C library of clients: its tests, ten thousand changed documents, its example under valgrind, Python's bytes
 	tests/client/c

@@ -235,7 +235,8 @@ def _words(
     Of `some` bits, counted from the most significant, where not all are looked at; `given` as numbers.
     """
     features, places = bits.features, list(some) or list(range(bits.bits))
-    laws, pattern = bits.thresholds(), bits.__getnewargs__()[3] or [0] * features
+    (laws, _, given_pattern) = bits.__reduce__()[1]
+    pattern = given_pattern or [0] * features
     marginals = [
         [chances(laws[law], int(word))[place] for place in places] for word in words for law in pattern
     ]

@@ -103,7 +103,7 @@ def test_every_picture_of_the_pages_is_drawn(figures: ModuleType) -> None:
         for page in DOCS.rglob("*.md")
         for name in re.findall(r"\((?:\.\./)*figures/(\w+)\.svg\)", page.read_text(encoding="utf-8"))
     }
-    assert shown == {*figures.FIGURES, *figures.ASKED, "honest"}
+    assert shown == {*figures.FIGURES, *figures.ASKED, "honest", "pool"}
 
 
 # -- mechanisms

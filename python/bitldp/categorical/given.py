@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Matrix
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
+from bitldp.client.program import ClientProgram, ClientRecord, Type
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import LIARS, Estimate
 from bitldp.estimate.intervals import LetterLaw
@@ -139,7 +140,12 @@ class MatrixResponse(Labelled, Frequencies):
     def _shortcut(self) -> Direct | None:
         return self._release.direct(1) if self.labels is None else None
 
+    def _program(self, numbers: Type) -> ClientProgram:
+        record = ClientRecord.of_codes(self._rows, 1, self.labels)
+        return ClientProgram(record, self._report_parts, self.channel)
+
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
+        checks.records("x", x, 1)
         return self._release.randomize(x, call)
 
     def probabilities(self) -> NDArray[np.float64]:
@@ -295,7 +301,7 @@ def from_matrix(
     >>> import numpy as np, bitldp
     >>> mechanism = bitldp.from_matrix([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]], labels=["no", "yes"])
     >>> print(f"{mechanism.guarantee.record:.4f}")
-    1.9460
+    1.9459
     >>> reports = mechanism.randomize(["yes"] * 8_000 + ["no"] * 2_000, rng=1)
     >>> shares = mechanism.estimate_frequencies(reports)
     >>> bool(abs(shares.value[1] - 0.8) < 5 * shares.stderr[1])

@@ -149,7 +149,7 @@ class Inverse:
     def variance(self) -> NDArray[np.float64]:
         """Return the variance of one report's indicators (columns) for each candidate (row)."""
         indicators, law = self.indicators, self._law()
-        return law @ np.square(indicators) - np.eye(len(law))
+        return law @ np.square(indicators) - np.eye(indicators.shape[1])
 
     @cached_property
     def law(self) -> LetterLaw:

@@ -239,7 +239,7 @@ UNBIASED = {
 def test_the_mean_of_what_leaves_is_the_metric(name):
     """Of n = 3,000 reports, five standard errors about the mean: alpha below 1e-6 for each mechanism."""
     mechanism, n = UNBIASED[name], 3000
-    evaluation = private(metrics={"accuracy": mechanism})._evaluation
+    evaluation = private(metrics={"accuracy": mechanism}).evaluation
     values = evaluation.clipped({"accuracy": 0.25, "loss": 3.0}, refuse=False)
     seeds = np.random.SeedSequence(11).spawn(n)
     said = np.array([evaluation.release(values, seed)["accuracy"] for seed in seeds])

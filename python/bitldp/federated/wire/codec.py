@@ -126,7 +126,10 @@ def _sampled(mechanism: Mechanism) -> SampledMeanAccumulator | None:
         accumulator = mechanism.accumulator()
     except ValueError:
         return None
-    return accumulator if isinstance(accumulator, SampledMeanAccumulator) else None
+    # The means of a projection are of other numbers than the vector's, and name none of its coordinates.
+    if isinstance(accumulator, SampledMeanAccumulator) and accumulator.mechanism is mechanism:
+        return accumulator
+    return None
 
 
 Norm = Literal["l2", "l1", "linf"]

@@ -119,8 +119,8 @@ class _Keeper:
         self._plan = plan
         self.kept: list[NDArray[np.float32]] = []
 
-    def decode(self, data: bytes) -> NDArray[np.float64]:
-        """Decode a report, and keep it."""
-        vector: NDArray[np.float64] = self._plan.decode(data)
-        self.kept.append(vector.astype(np.float32))
-        return vector
+    def decoded(self, codes: Any) -> NDArray[np.float64]:
+        """Decode reports as whole vectors, and keep them."""
+        vectors: NDArray[np.float64] = self._plan.values(codes)
+        self.kept += list(vectors.astype(np.float32))
+        return vectors
