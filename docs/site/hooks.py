@@ -27,7 +27,7 @@ BESIDE = {
     "changelog.md": "CHANGELOG.md",
 }
 
-EXAMPLES = ("flower", "tables", "telemetry")
+EXAMPLES = ("flower", "survey", "tables", "telemetry")
 
 
 def example(name: str) -> str:
