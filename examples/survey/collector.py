@@ -56,5 +56,6 @@ if __name__ == "__main__":
         table()
     else:
         port = int(sys.argv[2]) if len(sys.argv) > 2 else 8000
+        server = ThreadingHTTPServer(("127.0.0.1", port), Collector)
         print(f"http://127.0.0.1:{port}/", flush=True)
-        ThreadingHTTPServer(("127.0.0.1", port), Collector).serve_forever()
+        server.serve_forever()
