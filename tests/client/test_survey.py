@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bitldp.tables import TablePlan
+from support.browsers import headless
 
 pytestmark = pytest.mark.browser
 
@@ -27,8 +28,6 @@ ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "survey"
 WEB = ROOT / "python" / "bitldp" / "client" / "web"
 MODULE = ROOT / "target" / "wasm-golden" / "wasm32-unknown-unknown" / "release" / "bitldp_client.wasm"
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
 FILLS = int(os.environ.get("BITLDP_CLIENT_FILLS", "40"))
 WAYS, SHARES = ("foot", "bicycle", "car"), (0.5, 0.3, 0.2)
 
@@ -109,16 +108,7 @@ def survey(tmp_path: Path) -> Iterator[tuple[Path, Wire]]:
 @pytest.fixture
 def browser() -> Iterator[Any]:
     """Return a browser without a window."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-    if CHROMIUM is None or DRIVER is None:
-        pytest.skip("no chromium with its driver on this machine; Debian: apt-get install chromium-driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for option in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking"):
-        options.add_argument(option)
-    found = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield found
-    found.quit()
+    yield from headless("--disable-background-networking")
 
 
 def answered(browser: Any, way: str, minutes: int) -> str:
