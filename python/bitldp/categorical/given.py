@@ -75,7 +75,6 @@ class MatrixResponse(Labelled, Frequencies):
     _sized_by: ClassVar[str | None] = None
     _usual_size: ClassVar[int] = 4
     _release: Release = field(init=False, repr=False, compare=False)
-    _rows: int = field(init=False, repr=False, compare=False)
 
     def _build(self) -> None:
         matrix = _floats("matrix", self.matrix)
@@ -96,7 +95,6 @@ class MatrixResponse(Labelled, Frequencies):
             matrix=readonly(matrix),
             categories=given,
             numbers=values,
-            _rows=rows,
             _release=table(channel),
             _guarantee=Guarantee.judge(claim, (exact, exact, exact)),
         )
@@ -120,7 +118,7 @@ class MatrixResponse(Labelled, Frequencies):
 
     @property
     def _cells(self) -> int:
-        return self._rows
+        return self._size
 
     @property
     def _report_parts(self) -> tuple[Part, ...]:
@@ -132,16 +130,16 @@ class MatrixResponse(Labelled, Frequencies):
 
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
         """Return categories to compare and the law of their reports; see `Mechanism.extremes`."""
-        chosen = codes_of(pair, self._rows, None)
+        chosen = codes_of(pair, self._size, None)
         return (
-            None if chosen is None else of_rows(self._release.row, self._rows, self.channel.outputs, chosen)
+            None if chosen is None else of_rows(self._release.row, self._size, self.channel.outputs, chosen)
         )
 
     def _shortcut(self) -> Direct | None:
         return self._release.direct(1) if self.labels is None else None
 
     def _program(self, numbers: Type) -> ClientProgram:
-        record = ClientRecord.of_codes(self._rows, 1, self.labels)
+        record = ClientRecord.of_codes(self._size, 1, self.labels)
         return ClientProgram(record, self._report_parts, self.channel)
 
     def _perturb(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
@@ -155,11 +153,11 @@ class MatrixResponse(Labelled, Frequencies):
     def decode(self, reports: ArrayLike) -> NDArray[Any]:
         """Return reports as they are, checked; as labels, where the table has a column for each category."""
         codes = checks.codes("reports", reports, self.channel.outputs)
-        return self._by_label(codes) if self.channel.outputs == self._rows else codes
+        return self._by_label(codes) if self.channel.outputs == self._size else codes
 
     @cached_property
     def _inverse(self) -> Inverse:
-        points = np.arange(self._rows, dtype=np.float64) if self.numbers is None else self.numbers
+        points = np.arange(self._size, dtype=np.float64) if self.numbers is None else self.numbers
         law = None if self._release.epsilon == 0.0 else self.probabilities()
         return Inverse(lambda: law, points, self._refuse)
 
@@ -185,7 +183,7 @@ class MatrixResponse(Labelled, Frequencies):
 
     def variance(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the variance of one report's unbiased indicator of every category; see `GRR.variance`."""
-        return self._inverse.variance()[checks.codes("x", x, self._rows)]
+        return self._inverse.variance()[checks.codes("x", x, self._size)]
 
     def mean_variance(self) -> float:
         """Return the mean `variance` over indicators and uniform inputs; see `Mechanism.mean_variance`."""
