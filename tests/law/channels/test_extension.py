@@ -88,7 +88,7 @@ def threads_of_this_process() -> int:
 
 
 def test_threads_do_not_pile_up() -> None:
-    """Pools of 2 to 11 threads would be 65; other tests of this process may have begun threads of their own."""
+    """Pools of 2 to 11 threads would be 65; other tests of this process may have their own threads."""
     if not Path("/proc/self/status").exists():
         pytest.skip("needs Linux to count threads")
     x = np.zeros(300_000, np.float32)
