@@ -10,6 +10,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "wheel"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 import choosing
@@ -18,6 +19,7 @@ import explore
 import mechanisms
 import papers
 import reference
+import stage
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,7 +45,13 @@ def example(name: str) -> str:
 
 
 def on_config(config: Any) -> Any:
-    """Put the generated pages into the navigation."""
+    """Put the generated pages into the navigation, and the repository's address where there is one."""
+    address = stage.repository()
+    if address:
+        config.site_url = stage.site(address)  # of which each page has its canonical address
+        config.repo_url, config.repo_name = address, address.partition("//")[2].partition("/")[2]
+        config.edit_uri = "edit/main/docs/"
+        config.theme["features"].append("content.action.edit")
     for entry in config.nav:
         if entry.get("Papers") == "papers/":
             entry["Papers"] = ["papers.md", *papers.pages()]
