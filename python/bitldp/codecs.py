@@ -56,14 +56,14 @@ class Categories:
 
     def __init__(self, labels: Iterable[Any]) -> None:
         if isinstance(labels, (set, frozenset)):
-            raise TypeError("labels: must be in order, since the codes are their places; a set has none")
+            raise TypeError("labels: must be a sequence, since codes are positions in it; a set has no order")
         table = _labels("labels", labels if isinstance(labels, np.ndarray) else list(labels))
         if table.ndim != 1:
             raise ValueError(f"labels: must be one-dimensional, got shape {table.shape}")
         if len(table) < 2:
             raise ValueError(f"labels: at least 2 are needed, got {len(table)}")
         if table.dtype.kind == "f" and np.isnan(table).any():
-            raise ValueError("labels: NaN equals nothing and cannot be a label")
+            raise ValueError("labels: NaN cannot be a label, since it does not equal itself")
         order = np.argsort(table, kind="stable")
         ordered = table[order]
         if table.dtype.kind in "iu":

@@ -27,7 +27,7 @@ _STEPS = 100  # a calibration settles in two or three; more means that the law c
 
 
 class PrivacyClaimWarning(UserWarning):
-    """A published claim of epsilon that the mechanism, with the paper's own parameters, does not have."""
+    """Warning that a mechanism, with a paper's own parameters, does not keep the claimed epsilon."""
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def test_an_update_that_does_not_fit_is_refused() -> None:
         document.randomize_update(np.zeros(5))
     with pytest.raises(ValueError, match="not finite"):
         document.randomize_update([np.nan, 0.0, 0.0, 0.0])
-    with pytest.raises(ValueError, match="is of records"):
+    with pytest.raises(ValueError, match="describes records"):
         open_document(bitldp.Duchi(epsilon=1.0).client_document()).randomize_update([0.0])
     rows = UpdateCodec(bitldp.Duchi(epsilon=1.0), clip=1.0, rows=2)
     with pytest.raises(NoDocumentError, match="rows of several"):

@@ -36,7 +36,7 @@ _ROUNDING = 1e-12  # delta that is set aside for the rounding of convolutions
 
 @dataclass(frozen=True)
 class Account:
-    """Cost of releases together: they are (epsilon, delta)-differentially private, locally unless `central`.
+    """Privacy cost of several releases together: epsilon and delta, in the local model unless `central`.
 
     Attributes
     ----------

@@ -185,8 +185,8 @@ def _law(mechanism: Any, added: bool) -> _Report:
         raise TypeError(f"mechanism: its law must be one {kinds}, not {type(mechanism).__name__}")
     if report.public and (added or isinstance(report.channel, (Matrix, Shift))):
         raise TypeError(
-            f"mechanism: the codes of {type(mechanism).__name__} mean something only by a public number, "
-            "so that a bound of them alone is none of its reports"
+            f"mechanism: the codes of {type(mechanism).__name__} depend on a public number, "
+            "so a bound of codes alone does not cover its reports"
         )
     return report
 

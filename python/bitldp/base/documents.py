@@ -74,7 +74,7 @@ def arrays(raw: bytes) -> dict[str, NDArray[Any]]:
         with np.load(io.BytesIO(raw), allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except Exception:  # a dozen of types: of zipfile and zlib for damage, of NumPy for a header that lies
-        raise ValueError("no npz, or a damaged one") from None
+        raise ValueError("not an .npz file, or damaged") from None
 
 
 def _refused(word: str) -> NoReturn:

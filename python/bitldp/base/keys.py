@@ -71,4 +71,4 @@ def check_secret(key: bytes) -> None:
         For a key whose bytes are all 0.
     """
     if isinstance(key, bytes) and key and not any(key):
-        raise ValueError("key: all bytes are 0, which is no secret; secrets.token_bytes(32) makes one")
+        raise ValueError("key: must not be all zeros; secrets.token_bytes(32) makes one")

@@ -32,10 +32,10 @@ def private_key(path: str | os.PathLike[str]) -> Ed25519PrivateKey:
 
     file = Path(path)
     if os.name == "posix" and file.stat().st_mode & 0o077:
-        raise ValueError(f"{file}: others may read it; a key is its owner's alone (chmod 600)")
+        raise ValueError(f"{file}: other users can read it; restrict it to its owner (chmod 600)")
     key = _loaded(load_pem_private_key, file.read_bytes(), password=None)
     if not isinstance(key, Ed25519PrivateKey):
-        raise ValueError(f"{file}: is no private key of Ed25519 in PEM, without a password")
+        raise ValueError(f"{file}: is not an unencrypted Ed25519 private key in PEM")
     return key
 
 
@@ -57,7 +57,7 @@ def public_key(path: str | os.PathLike[str]) -> Ed25519PublicKey:
 
     key = _loaded(load_pem_public_key, Path(path).read_bytes())
     if not isinstance(key, Ed25519PublicKey):
-        raise ValueError(f"{Path(path)}: is no public key of Ed25519 in PEM")
+        raise ValueError(f"{Path(path)}: is not an Ed25519 public key in PEM")
     return key
 
 

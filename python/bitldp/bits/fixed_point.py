@@ -166,7 +166,7 @@ class FixedPointBits(Means):
         if values.ndim or self.features > 1:
             return core(values, codec, key, output, out, threads, first_chunk)
         if out is not None:
-            raise ValueError("out: not offered for a single value")
+            raise ValueError("out: not supported for a single value")
         reports: NDArray[Any] = core(values[None], codec, key, output, None, threads, first_chunk)
         return reports if output == "packed" else reports[0]
 

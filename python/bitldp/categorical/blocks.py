@@ -150,7 +150,7 @@ def _channel(count: int, epsilon: float, public: bool) -> tuple[Blocks, Design]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BlockDesign(DesignCodes, Supported):
-    """Block designs: a cell of a block of the true category, or one of the other cells.
+    """Block design: reports a cell, more likely one in the block of the true category.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ class BlockDesign(DesignCodes, Supported):
             client and round. Record i has the step of number ``first + i``. No two records should have the
             same. None: steps are drawn at random, and reported.
         rng, output, out, threads, first_chunk
-            As of every mechanism. `out` is not offered where steps are public.
+            As of every mechanism. `out` is not supported where steps are public.
 
         Returns
         -------
@@ -337,7 +337,7 @@ class BlockDesign(DesignCodes, Supported):
         checks.records("x", x, 1)
         (key, step_key, *_), output, out, threads, first_chunk = call
         if out is not None:
-            raise ValueError("out: not offered where steps are public, since a report has two parts")
+            raise ValueError("out: not supported where steps are public, since a report has two parts")
         codes = checks.codes("x", x, self._size)
         flat = codes.reshape(-1)
         steps = (
@@ -464,7 +464,7 @@ class _CellCounts(CountAccumulator):
         """Estimate the frequencies of the categories; see `CountAccumulator.estimate`."""
         mechanism, order = self.mechanism, self.mechanism.channel.order
         if order is None:
-            raise TypeError("mechanism: its blocks are no translates")
+            raise TypeError("mechanism: its blocks are not translates of one another")
         block = order[: mechanism.blocks.width]
         supports = correlated(self.counts, block)[: mechanism._size]
         made = frequencies(supports, self.n, *self._law, project=project)

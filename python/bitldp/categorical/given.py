@@ -38,7 +38,7 @@ _categories = category_check()
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MatrixResponse(Labelled, Frequencies):
-    """Release of a category by a table of probabilities of your own; see `from_matrix`.
+    """Mechanism with your own table of probabilities; see `from_matrix`.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ class _TableCounts(FrequencyAccumulator):
 def from_matrix(
     matrix: ArrayLike, labels: Any = None, values: ArrayLike | None = None, *, claimed: float | None = None
 ) -> MatrixResponse:
-    """Return a mechanism that releases a category by your own table of probabilities.
+    """Make a mechanism from your own table of probabilities.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ def _channel(count: int, epsilon: float) -> tuple[int, int, Design]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HadamardResponse(DesignCodes):
-    """Hadamard response: a code of the true category's half of a block, e^eps times as likely as any other.
+    """Hadamard response: reports a code, e^eps times as likely one that the true category's row selects.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ _MOST = 1 << 24  # categories: their hashes are computed one by one
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OLH(Supported):
-    """Optimal local hashing (OLH): the true value of a random hash of the category, or any other one alike.
+    """Optimal local hashing (OLH): randomized response on a random hash of the category.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class OLH(Supported):
             function of number ``first + i``, and its report is the value alone. No two records should have
             the same. None: functions are drawn at random, and reported.
         rng, output, out, threads, first_chunk
-            As of every mechanism. `out` is not offered with `first`.
+            As of every mechanism. `out` is not supported with `first`.
 
         Returns
         -------
@@ -200,7 +200,7 @@ class OLH(Supported):
         number = checks.integer("first", first, 0, MOST_NUMBER)
         call = called(rng, output, out, threads, first_chunk, self.outputs, self._streams)
         if out is not None:
-            raise ValueError("out: not offered with first=, where a report is a value alone")
+            raise ValueError("out: not supported with first=, where a report is a value alone")
         values = self._admit(x)
         codes = self._checked(np.atleast_1d(values), call)
         drawn = self._answered(self._hashed(codes, self._functions(number, len(codes))), call)

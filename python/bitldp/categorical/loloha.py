@@ -72,7 +72,7 @@ def _second(permanent: Window, epsilon: float) -> WindowRelease:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LOLOHA(OLH):
-    """LOLOHA: categories that change, hashed by one function for ever, answered in two steps.
+    """LOLOHA: reports a category that changes over time, through one permanent hash and two steps.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ class LOLOHA(OLH):
         p, q, _ = self._law
         if not self._once.record:
             raise ValueError(
-                "LOLOHA: no unbiased decode exists at epsilon 0 or first=0, every value is reported alike"
+                "LOLOHA: no unbiased decode exists at epsilon 0 or first=0, where reports ignore the value"
             )
         return p, q
 

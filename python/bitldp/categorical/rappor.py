@@ -54,7 +54,7 @@ def _again(channel: Unary, epsilon: float) -> Bits:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RAPPOR(UnaryEncoding):
-    """RAPPOR (basic): k bits answered once for ever, and that answer once more in every report.
+    """RAPPOR (basic): flips the k one-hot bits of a category once and keeps them, then again in every report.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class RAPPOR(UnaryEncoding):
         p, q = _once(self._channel, self._second)
         if p == q:
             raise ValueError(
-                "RAPPOR: no unbiased decode exists at epsilon 0 or first=0, every bit is reported alike"
+                "RAPPOR: no unbiased decode exists at epsilon 0 or first=0, where reports ignore the value"
             )
         return self._law()
 

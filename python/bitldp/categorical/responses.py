@@ -133,7 +133,7 @@ class CategoricalWindow(Labelled, TwoChances):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GRR(CategoricalWindow):
-    """k-ary randomized response (GRR): the true category, or any other with equal probability.
+    """k-ary randomized response (GRR): reports the true category, or any other with equal probability.
 
     The true one has p = e^eps/(e^eps + C - 1).
 
@@ -255,7 +255,7 @@ def _beta(classes: int, epsilon: float, beta: float) -> WindowRelease:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WarnerRR(CategoricalWindow):
-    """Warner's randomized response: the truth about yes or no, or the opposite.
+    """Warner's randomized response: answers yes or no truthfully, or reports the opposite.
 
     The truth has the probability e^eps/(1 + e^eps).
 

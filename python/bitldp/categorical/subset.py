@@ -40,7 +40,7 @@ def _channel(count: int, epsilon: float) -> Subset:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SubsetSelection(BitStrings, Supported):
-    """Subset selection: w of the k categories, one subset with the true one being e^eps times as likely.
+    """Subset selection: reports w of k categories; subsets with the true one are e^eps times as likely.
 
     Parameters
     ----------

@@ -212,7 +212,7 @@ class UnaryEncoding(BitStrings):
         p, q = self._channel.thresholds()
         if p == q:
             raise ValueError(
-                f"{type(self).__name__}: no unbiased decode exists at epsilon 0, every bit is reported alike"
+                f"{type(self).__name__}: no unbiased decode exists at epsilon 0: reports ignore the value"
             )
         return self._law()
 
@@ -235,7 +235,7 @@ class UnaryEncoding(BitStrings):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SUE(UnaryEncoding):
-    """Symmetric unary encoding (basic RAPPOR): a category as k bits, all flipped alike.
+    """Symmetric unary encoding (SUE, basic RAPPOR): flips the k one-hot bits of a category, all alike.
 
     p = e^(eps/2)/(1 + e^(eps/2)), q = 1 - p.
 
@@ -264,7 +264,7 @@ class SUE(UnaryEncoding):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OUE(UnaryEncoding):
-    """Optimized unary encoding: a category as k bits; best for frequencies of many categories.
+    """Optimized unary encoding (OUE): flips the k one-hot bits of a category, zeros and ones differently.
 
     p = 1/2, q = 1/(1 + e^eps).
 

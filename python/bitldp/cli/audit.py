@@ -25,16 +25,16 @@ def audit(
     mechanism: Annotated[str, typer.Argument(metavar="MECHANISM", help=f"One of {', '.join(entries())}.")],
     epsilon: Annotated[float, typer.Option(metavar="E", help="Privacy budget of a record.")],
     n: Annotated[
-        int, typer.Option("--n", min=100, max=10**9, help="Reports to draw of each input.")
+        int, typer.Option("--n", min=100, max=10**9, help="Number of reports drawn for each input.")
     ] = 100_000,
     confidence: Annotated[
-        float, typer.Option(help="Probability with which all bounds hold together, 0.5 to below 1.")
+        float, typer.Option(help="Confidence level of all bounds together, 0.5 to below 1.")
     ] = 0.999,
-    seed: Annotated[int | None, typer.Option(min=0, help="Reproducible reports.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed that makes the reports reproducible.")] = None,
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
-    """Draw reports, bound epsilon from below, and compare with the exact one; no data is needed.
+    """Draw reports, compute a lower bound on epsilon, and compare it with the exact value; needs no data.
 
     Exits with 1 if the bound exceeds what is exact.
 

@@ -259,7 +259,7 @@ class CatalogueEntry:
             if given.words and given.read is None and value not in given.words:
                 raise UsageError(f"{shown(name)} {value}: must be one of {', '.join(given.words)}")
         if ("low" in options) != ("high" in options):
-            raise UsageError("--low and --high go together: they are the ends of the range")
+            raise UsageError("--low and --high: both ends of the range are needed")
         for name, most in MOST.items():
             bounded(shown(name), options.get(name), most)
 

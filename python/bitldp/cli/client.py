@@ -125,37 +125,40 @@ def _of_page(folder: Path, text: str) -> list[Path]:
 @offering()
 def client(
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="A document, which is checked and explained.")
+        Path | None, typer.Argument(metavar="[FILE]", help="Document to check and explain.")
     ] = None,
     mechanism: Annotated[
         str | None,
-        typer.Option(metavar="NAME", autocompletion=mechanisms, help="Mechanism to write a document of."),
+        typer.Option(metavar="NAME", autocompletion=mechanisms, help="Mechanism to write a document for."),
     ] = None,
     plan: Annotated[
-        Path | None, typer.Option(metavar="PLAN", help="Plan to write a document of: a form of its columns.")
+        Path | None,
+        typer.Option(metavar="PLAN", help="Plan to write a document for: a form with its columns."),
     ] = None,
     epsilon: Annotated[float | None, typer.Option(metavar="E", help="Privacy budget of a record.")] = None,
     document: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the document.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Write the document and what a page needs beside it."),
+        typer.Option(metavar="FOLDER", help="Write the document and the files that a web page needs."),
     ] = None,
     show: Annotated[
-        bool, typer.Option("--show", help="Explain the document; so does a FILE with nothing else.")
+        bool, typer.Option("--show", help="Explain the document (the default for FILE alone).")
     ] = False,
     float32: Annotated[
-        bool, typer.Option("--float32", help="Clients give numbers of single precision.")
+        bool, typer.Option("--float32", help="Clients pass numbers in single precision.")
     ] = False,
     ledger: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Ledger by which a client counts its reports.")
+        str | None,
+        typer.Option(metavar="NAME", help="Name of the ledger in which a client counts its reports."),
     ] = None,
     most: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="With --ledger: reports that a client sends.")
+        int | None,
+        typer.Option(metavar="N", min=1, help="With --ledger: the most reports that a client sends."),
     ] = None,
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
-    """Write and check the document by which a page, an app or a daemon randomizes as a mechanism does.
+    """Write or check the document from which a web page, an app or a daemon randomizes.
 
     A document is data: the integers of the law, the exact epsilon, the layout of a report. Whoever reads it
     computes epsilon again, and so does this command.
@@ -169,11 +172,11 @@ def client(
         if len(sources) != 1:
             raise UsageError("one of FILE, --mechanism and --plan is needed")
         if (ledger is None) != (most is None):
-            raise UsageError("--ledger and --most go together")
+            raise UsageError("--ledger and --most need each other")
         spends = None if ledger is None or most is None else (ledger, most)
         if mechanism is None:
             for name in [*(["epsilon"] if epsilon is not None else []), *options]:
-                raise UsageError(f"{shown(name)} says nothing without --mechanism")
+                raise UsageError(f"{shown(name)} has no effect without --mechanism")
         if file is not None and (float32 or spends or document):
             raise UsageError("--float32, --ledger, --most and --document are for a document that is written")
         try:

@@ -53,9 +53,11 @@ def separator(delimiter: str | None) -> None:
     if len(delimiter) != 1:
         raise UsageError("--delimiter: must be one character")
     if delimiter in '"\r\n' or not delimiter.isascii():
-        raise UsageError("--delimiter: must be a character of ASCII, and no quote or end of a line")
+        raise UsageError("--delimiter: must be an ASCII character, not a quote or line end")
     if delimiter.isalnum() or delimiter in "+-.":
-        raise UsageError("--delimiter: must be no letter, digit, sign or point, which numbers are made of")
+        raise UsageError(
+            "--delimiter: must not be a letter, digit, sign or point, since numbers contain them"
+        )
 
 
 def names(text: str | None, option: str = "--columns") -> tuple[str, ...]:
@@ -66,7 +68,7 @@ def names(text: str | None, option: str = "--columns") -> tuple[str, ...]:
     while True:
         item = _ITEM.match(text, start)
         if item is None:
-            raise UsageError(f"{option}: not a list with commas; a quoted name ends with its quote")
+            raise UsageError(f"{option}: not a comma-separated list; a quoted name must end with a quote")
         if item[1] is not None:
             result.append(item[1].replace('""', '"'))
         elif item[2]:
@@ -274,9 +276,9 @@ def one_of(*words: str) -> Callable[[str], list[str]]:
     return offered
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of tables.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Delimiter = Annotated[
-    str | None, typer.Option(metavar="C", help="Separator of CSV files; a comma by default.")
+    str | None, typer.Option(metavar="C", help="Delimiter of CSV files; a comma by default.")
 ]
 
 

@@ -55,7 +55,7 @@ _NEXT = (
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Plot to write (PNG).")] = Path(
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="PNG file to write the plot to.")] = Path(
         "demo-output"
     )
     / "demo.png",
@@ -63,7 +63,7 @@ def demo(
         bool, typer.Option("--learning", help="Train on randomized records instead, at ε 10 and more.")
     ] = False,
 ) -> None:
-    """Release a table of real people, ask it questions, and compare with the truth (some seconds)."""
+    """Release a table of real people, ask it questions, and compare the answers with the truth."""
     with sentences():
         if learning:
             from bitldp.cli import learning as trained

@@ -69,12 +69,15 @@ def estimate(
         Path | None,
         typer.Option(
             metavar="PLAN",
-            help="In place of a report: the TOML plan of a form whose clients sent what RELEASED holds.",
+            help="Instead of a report: the TOML plan of the form whose answers RELEASED holds.",
         ),
     ] = None,
     group_by: Annotated[
         list[str] | None,
-        typer.Option(metavar="A,B,...", help="Kept columns: an answer for each of their values. Repeatable."),
+        typer.Option(
+            metavar="A,B,...",
+            help="Kept columns to group by: one answer for each of their values. Repeatable.",
+        ),
     ] = None,
     mean: Annotated[str | None, _question("COLUMN", "Mean of a column of numbers.")] = None,
     total: Annotated[
@@ -102,24 +105,31 @@ def estimate(
         str | None,
         typer.Option(
             metavar="A,B,...",
-            help="Of a question: columns of categories, released or kept; an answer for each of them.",
+            help="With a question: columns of categories to group by, released or kept.",
         ),
     ] = None,
-    q: Annotated[str, typer.Option(metavar="Q,...", help="What quantiles are of.")] = "0.1,0.25,0.5,0.75,0.9",
-    at: Annotated[str | None, typer.Option(metavar="X,...", help="Numbers, for --cdf.")] = None,
+    q: Annotated[
+        str, typer.Option(metavar="Q,...", help="Probabilities of the quantiles.")
+    ] = "0.1,0.25,0.5,0.75,0.9",
+    at: Annotated[str | None, typer.Option(metavar="X,...", help="With --cdf: thresholds.")] = None,
     on: Annotated[
-        str | None, typer.Option(metavar="A,B,...", help="Columns, for --regress and --logistic.")
+        str | None,
+        typer.Option(metavar="A,B,...", help="With --regress and --logistic: the explaining columns."),
     ] = None,
-    most: Annotated[str | None, typer.Option(metavar="N", help="How many words, for --top: 10.")] = None,
+    most: Annotated[str | None, typer.Option(metavar="N", help="With --top: how many words (10).")] = None,
     bins: Annotated[
-        str | None, typer.Option(metavar="K|X,...", help="For --histogram: how many (10), or their edges.")
+        str | None,
+        typer.Option(metavar="K|X,...", help="With --histogram: how many bins (10), or their edges."),
     ] = None,
     base: Annotated[
         str | None,
-        typer.Option(metavar="VALUE", help="For --difference: the group that others are compared with."),
+        typer.Option(metavar="VALUE", help="With --difference: the group that the others are compared with."),
     ] = None,
     category: Annotated[
-        str | None, typer.Option(metavar="VALUE", help="For --logistic; the last one of its list by default.")
+        str | None,
+        typer.Option(
+            metavar="VALUE", help="With --logistic: the category to predict; by default the last one."
+        ),
     ] = None,
     where: Annotated[
         list[str] | None,
@@ -134,21 +144,21 @@ def estimate(
         typer.Option(
             metavar="day|week|month|quarter|year",
             autocompletion=one_of(*_PERIODS),
-            help="Of a question: put dates of --by together by periods.",
+            help="With a question: group the dates of --by into periods.",
         ),
     ] = None,
     counts: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Of a question: add what this table counts to that file, and answer from all of it.",
+            help="With a question: add the counts of this table to the file, and answer from all of them.",
         ),
     ] = None,
     join: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Of a question: another released table of the same people, by their pseudonyms (keep_as).",
+            help="With a question: another released table of the same people, joined by pseudonym (keep_as).",
         ),
     ] = None,
     simultaneous: Annotated[
@@ -156,34 +166,34 @@ def estimate(
         typer.Option(
             metavar="bonferroni|sidak",
             autocompletion=one_of(*_TOGETHER),
-            help="Of a question: intervals that hold all at once, as often as --level says.",
+            help="With a question: intervals that cover all answers together at --level.",
         ),
     ] = None,
     project: Annotated[
         bool,
         typer.Option(
             "--project",
-            help="Of a question: move estimates to where the truth can be, the unbiased ones beside.",
+            help="With a question: also project the estimates to possible values.",
         ),
     ] = False,
-    level: Annotated[float, typer.Option(help="How often an interval holds the truth.")] = 0.95,
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     form: Annotated[
         str,
         typer.Option(
             "--format",
             metavar="table|csv|json",
             autocompletion=one_of(*_SHOWN),
-            help="How the answers are written.",
+            help="Output format.",
         ),
     ] = "table",
     delimiter: Delimiter = None,
     source_form: Annotated[str | None, source_format("RELEASED")] = None,
     unchecked: Annotated[
         bool,
-        typer.Option("--unchecked", help="Answer from a file that is not the one that the report is about."),
+        typer.Option("--unchecked", help="Answer even if the file does not match its report."),
     ] = False,
 ) -> None:
-    """Estimate means of numbers and shares of categories from a released table.
+    """Answer questions from a released table, with confidence intervals.
 
     The report beside the table says which mechanisms made it; nothing else is needed. A table whose bytes are
     not those that the report is about is refused.
@@ -219,7 +229,7 @@ def estimate(
                 raise UsageError("--plan: is for a TOML file, in place of --report")
             report, unchecked = plan, True
         if released == PIPE and report is None:
-            raise UsageError("--report: is needed where the table comes from standard input")
+            raise UsageError("--report: is needed when the table comes from standard input")
         if not is_pipe(released) and not released.exists():
             raise UsageError(f"{released}: no such file")
         with ExitStack() as stack:
@@ -278,11 +288,13 @@ def _check_question(
     """Refuse options that do not go with a question, or go with one alone."""
     for option, value in given.items():
         if question is None and value:
-            raise UsageError(f"{option}: goes with a question, such as --mean COLUMN")
+            raise UsageError(f"{option}: needs a question, such as --mean COLUMN")
     if given["--join"] is not None and given["--counts"] is not None:
-        raise UsageError("--counts: goes with one table, and not with --join")
+        raise UsageError("--counts: works with one table, not with --join")
     if question is not None and group_by:
-        raise UsageError("--group-by: does not go with a question; --by takes kept columns, too")
+        raise UsageError(
+            "--group-by: cannot be combined with a question; use --by, which takes kept columns, too"
+        )
 
 
 def _counted(
@@ -335,7 +347,7 @@ def _answers(
     released: InputSource | Inputs, report: Path, groups: tuple[str, ...], level: float
 ) -> list[dict[str, Any]]:
     if released.form.kind == "npy":
-        raise UsageError("an array has no names of columns: use the mechanism's estimate_mean")
+        raise UsageError("an array has no column names: use the mechanism's estimate_mean")
     plan = _plan(report)
     try:
         aggregate = plan.aggregate(groups)
@@ -388,8 +400,8 @@ def _is_that_of(report: Path, released: InputSource | Inputs) -> Iterator[None]:
         if not same:
             kind = "folder" if isinstance(released, Inputs) else "file"
             raise CommandError(
-                f"{released}: is not the {kind} that {report.name} is about: its bytes were changed, or it "
-                "is another's report; --unchecked answers all the same"
+                f"{released}: does not match {report.name}: the {kind} was changed, or the report is "
+                "of another one; --unchecked answers anyway"
             )
 
     with ThreadPoolExecutor(1, thread_name_prefix="bitldp-digest") as pool:
@@ -408,9 +420,9 @@ def _stated(report: Path, name: str) -> Any:
     try:
         return json.loads(report.read_text(encoding="utf-8"))[name]
     except FileNotFoundError:
-        raise UsageError(f"{report}: no such report; name it by --report") from None
+        raise UsageError(f"{report}: no such report; give it with --report") from None
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise UsageError(f"{report}: is no privacy report that says its {name}") from None
+        raise UsageError(f"{report}: is not a privacy report that states its {name}") from None
 
 
 def _days(report: Path) -> dict[str, Any] | None:

@@ -344,33 +344,36 @@ def explain(
     epsilon: Annotated[float | None, typer.Option(metavar="E", help="Privacy budget of a record.")] = None,
     users: Annotated[
         int | None,
-        typer.Option(
-            min=1, max=10**12, help="Number of records behind an estimate: adds its standard error."
-        ),
+        typer.Option(min=1, max=10**12, help="Number of records in an estimate; adds its standard error."),
     ] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="Every mechanism at --epsilon, side by side; sizes may be given.")
+        bool, typer.Option("--all", help="Compare every mechanism at --epsilon; sizes may be given.")
     ] = False,
     claims: Annotated[
-        bool, typer.Option("--claims", help="Published settings and statements, against what is exact.")
+        bool, typer.Option("--claims", help="Compare published claims with the exact values.")
     ] = False,
     clients: Annotated[
         int | None, typer.Option(metavar="N", help=f"{SUM}: number of clients, at most 2**24.")
     ] = None,
     floor: Annotated[
         int | None,
-        typer.Option(metavar="N", help=f"{SUM}: least number of honest survivors; else all clients."),
+        typer.Option(
+            metavar="N", help=f"{SUM}: least number of honest clients that do not drop out; by default all."
+        ),
     ] = None,
     colluding: Annotated[
-        int | None, typer.Option(metavar="N", help=f"{SUM}: clients that may tell their noise.")
+        int | None, typer.Option(metavar="N", help=f"{SUM}: clients that may reveal their noise.")
     ] = None,
     noise: Annotated[
-        str | None, typer.Option(metavar="auto|polya|skellam|signs", help=f"{SUM}: law of a share.")
+        str | None,
+        typer.Option(
+            metavar="auto|polya|skellam|signs", help=f"{SUM}: distribution of a client's noise share."
+        ),
     ] = None,
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
-    """Show what a setting guarantees and how far off its reports are, without any data.
+    """Show the guarantee and the expected error of a setting, without any data.
 
     sum explains a secure sum, of which only the total is shown: a count, with --categories a histogram, with
     --low and --high the mean of numbers, with --features that of vectors of a length up to --radius.
@@ -388,7 +391,7 @@ def explain(
         console = wide_console()
         if mechanism == SUM and not every and not claims:
             if users is not None:
-                raise UsageError("--users says nothing of a sum; --clients does")
+                raise UsageError("--users does not apply to a sum; use --clients")
             budget = needed("--epsilon", epsilon)
             facts_of_it = sum_facts(budget, options, clients, floor, colluding, noise)
             print_sum(facts_of_it, console, as_json=as_json)
@@ -404,7 +407,7 @@ def explain(
             named |= {shown(name): each for name, each in options.items() if not (every and name in MOST)}
             for option, value in named.items():
                 if value is not None:
-                    raise UsageError(f"{option} says nothing {without}")
+                    raise UsageError(f"{option} has no effect {without}")
             if every:
                 print_overview(overview(needed("--epsilon", epsilon), options), console, as_json=as_json)
             elif claims:

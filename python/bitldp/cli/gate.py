@@ -38,15 +38,15 @@ _REPLIES = {"every", "deadline"}
 
 
 def gate(
-    policy: Annotated[Path, typer.Argument(help="TOML file of what may leave, and what it may cost.")],
+    policy: Annotated[Path, typer.Argument(help="TOML file with what may leave and its privacy budget.")],
     supernode: Annotated[
         str | None, typer.Option(help="Address of the SuperNode's Runtime API, as 127.0.0.1:9094.")
     ] = None,
     root_certificates: Annotated[
-        Path | None, typer.Option(help="PEM file of the authority of the SuperNode's certificate.")
+        Path | None, typer.Option(help="PEM file of the authority that signed the SuperNode's certificate.")
     ] = None,
     secret: Annotated[
-        Path | None, typer.Option(help="File that the SuperNode has as --superexec-auth-secret-file.")
+        Path | None, typer.Option(help="The file that the SuperNode takes as --superexec-auth-secret-file.")
     ] = None,
     app_user: Annotated[
         str | None, typer.Option(help="User to run the app as, confined; needs root and Linux.")
@@ -57,18 +57,18 @@ def gate(
     ] = None,
     hide: Annotated[
         list[str] | None,
-        typer.Option(help="A folder that the app finds empty, beside /run; may be repeated."),
+        typer.Option(help="Folder to hide from the app, besides /run. Repeatable."),
     ] = None,
     listen: Annotated[
         str | None,
-        typer.Option(help="Address for an app that something else confines, in place of --app-user."),
+        typer.Option(help="Address for an app that is confined by other means, instead of --app-user."),
     ] = None,
     begin: Annotated[
-        bool, typer.Option("--begin", help="Begin the ledger's file, which must not be there yet, and stop.")
+        bool, typer.Option("--begin", help="Create the ledger, which must not exist yet, and stop.")
     ] = False,
-    check: Annotated[bool, typer.Option("--check", help="Say what may leave, and stop.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Print what may leave, and stop.")] = False,
 ) -> None:
-    r"""Stand between a SuperNode and its app, and let nothing but private reports out of the app.
+    r"""Run a Flower app behind a gate that lets only private reports out.
 
     The server's side delivers the app's code: what that code promises is the server's word. The gate is the
     node owner's: it takes the plain update out of the app's reply, clips, randomizes and charges it by the
@@ -104,9 +104,9 @@ def gate(
         if supernode is None:
             raise UsageError("--supernode is needed")
         if (app_user is None) == (listen is None):
-            raise UsageError("give --app-user, or --listen for an app that something else confines")
+            raise UsageError("give --app-user, or --listen if the app is confined by other means")
         if app_user is None and (app_home or app_command or hide):
-            raise UsageError("--app-home, --app-command and --hide go with --app-user")
+            raise UsageError("--app-home, --app-command and --hide need --app-user")
         if app_user is not None and app_home is None:
             raise UsageError("--app-home is needed")
         host, _ = _address("--supernode", supernode)
@@ -238,7 +238,7 @@ def policy_of(path: Path, *, begin: bool = False) -> tuple[PrivateUpdateMod, dic
         delta = ledger.get("delta", 0.0)
         if begin:
             if Path(ledger["file"]).exists():
-                raise CommandError(f"{ledger['file']}: is there already, and its budget is not given again")
+                raise CommandError(f"{ledger['file']}: exists already; its budget cannot be given again")
             with Ledger.open(ledger["file"], budget=ledger["budget"], delta=delta, create=True):
                 pass
         mod = PrivateUpdateMod(
@@ -249,7 +249,7 @@ def policy_of(path: Path, *, begin: bool = False) -> tuple[PrivateUpdateMod, dic
             failing="zero",
         )
     except NoLedgerError:
-        raise CommandError(f"{ledger['file']}: there is no ledger; --begin begins it, once") from None
+        raise CommandError(f"{ledger['file']}: no such ledger; create it once with --begin") from None
     except (TypeError, ValueError) as error:
         raise UsageError(f"{path}: {error}") from None
     return mod, {name: float(value) for name, value in replies.items()}

@@ -40,12 +40,10 @@ def ledger(
             "which replaces what the name had; 0 gives it back.",
         ),
     ] = None,
-    delta: Annotated[
-        float, typer.Option(metavar="D", help="With reserve: delta to keep beside the epsilon.")
-    ] = 0.0,
+    delta: Annotated[float, typer.Option(metavar="D", help="With reserve: the delta to reserve.")] = 0.0,
     as_json: AsJson = False,
 ) -> None:
-    """Show what the releases about a set of people have cost, and what is left.
+    """Show what releases about a set of people have spent, and how much budget is left.
 
     show: budget, what is spent, and its share by plan. history: every charge, oldest first. remaining: the
     epsilon that is left. check: whether the file is whole, and whether it has charged the privacy reports
@@ -68,7 +66,7 @@ def ledger(
         if rest and action not in ("check", "reserve"):
             raise UsageError(f"{action}: takes one file, and nothing after it")
         if delta and action != "reserve":
-            raise UsageError("--delta: goes with reserve")
+            raise UsageError("--delta: only for reserve")
         try:
             if action == "reserve":
                 document, shown = _reserve(file, rest, delta)
@@ -76,7 +74,7 @@ def ledger(
                 document, shown = actions[action](Ledger.load(file), rest)
         except FileNotFoundError:
             raise UsageError(
-                f"{file}: no such ledger; perturb --ledger {file} --budget E begins one"
+                f"{file}: no such ledger; perturb --ledger {file} --budget E creates one"
             ) from None
         except ValueError as error:
             raise CommandError(str(error)) from None
@@ -187,9 +185,9 @@ def _charged(one: Ledger, name: str) -> str:
     except OSError as error:
         raise UsageError(f"{name}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise UsageError(f"{name}: is no privacy report of a run that charged a ledger") from None
+        raise UsageError(f"{name}: is not a privacy report of a run that charged a ledger") from None
     if type(count) is not int or not 0 <= count <= len(one.entries) or one._state(count).sha256 != sha256:
-        raise CommandError(f"{name}: the ledger does not begin with the charges that it had then")
+        raise CommandError(f"{name}: the ledger does not start with the charges that it had then")
     there = {entry.output for entry in one.entries}
     known = "" if output in there else "; the digest of its output is not in the ledger"
     return f"{name}: charged by entry {', '.join(map(str, numbers))}{known}"

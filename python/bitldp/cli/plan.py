@@ -39,7 +39,7 @@ def plan(
     ],
     columns: Annotated[
         list[str],
-        typer.Option(metavar="A,B,...", help="Columns to release; others do not leave. Repeatable."),
+        typer.Option(metavar="A,B,...", help="Columns to release; all others are dropped. Repeatable."),
     ],
     interval: Annotated[
         list[str] | None,
@@ -53,29 +53,32 @@ def plan(
     ] = None,
     categories_file: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN=FILE", help="The same from a text file, a value a line. Repeatable."),
+        typer.Option(
+            metavar="COLUMN=FILE", help="The same, from a text file with one value a line. Repeatable."
+        ),
     ] = None,
     keep: Annotated[
         list[str] | None,
-        typer.Option(metavar="A,B,...", help="Columns to pass through as they are, WITHOUT privacy."),
+        typer.Option(metavar="A,B,...", help="Columns to copy unchanged, WITHOUT privacy."),
     ] = None,
     questions: Annotated[
         str,
         typer.Option(
-            metavar="TEXT", help='Asked later, such as "mean(age) by sex; table(sex, income); share(city)".'
+            metavar="TEXT",
+            help='Questions to ask later, such as "mean(age) by sex; table(sex, income); share(city)".',
         ),
     ] = "",
     users: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Rows that the expected errors are for.")
+        int, typer.Option(min=1, metavar="N", help="Number of rows for the expected errors.")
     ] = 10_000,
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", metavar="PLAN", help="File to write; standard output without it."),
+        typer.Option("-o", "--out", metavar="PLAN", help="File to write; standard output by default."),
     ] = None,
     delimiter: Delimiter = None,
     as_json: AsJson = False,
 ) -> None:
-    """Draft a plan from the types of a table, and print how far its answers will be off.
+    """Draft a plan from the types of a table, and print the expected errors of its answers.
 
     No value of the table is read, and nothing is spent. Ranges and lists are public: what is not given is
     asked for on a terminal, and named in an error elsewhere. Columns share one record where that lowers the
@@ -104,9 +107,7 @@ def plan(
             _ask(lacking, spans, lists)
         elif lacking:
             options = "; ".join(_option(name, what) for name, what in lacking.items())
-            raise UsageError(
-                f"public ranges and lists must be given; they are never read from the data: {options}"
-            )
+            raise UsageError(f"give public ranges and lists, which are never read from the data: {options}")
         draft = draft_plan(
             schema,
             epsilon=epsilon,
@@ -152,7 +153,7 @@ def _schema(sources: Sequence[str], delimiter: str | None) -> pa.Schema:
         raise UsageError(f"{source}: no such file")
     form = form_of(source, None, "--from", delimiter)
     if form.kind == "npy":
-        raise UsageError(f"{source}: an array has no names of columns; perturb takes it by --mechanism")
+        raise UsageError(f"{source}: an array has no column names; perturb takes it by --mechanism")
     if form.kind == "parquet":
         import pyarrow.parquet
 

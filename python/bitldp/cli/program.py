@@ -27,7 +27,7 @@ GROUP = "bitldp.commands"
 COMMANDS = {
     "plan": (
         "bitldp.cli.plan:plan",
-        "Draft a plan from the types of a table, and print how far its answers will be off.",
+        "Draft a plan from the types of a table, and print the expected errors of its answers.",
     ),
     "perturb": (
         "bitldp.cli.perturb.command:perturb",
@@ -35,43 +35,43 @@ COMMANDS = {
     ),
     "estimate": (
         "bitldp.cli.estimate:estimate",
-        "Estimate means of numbers and shares of categories from a released table.",
+        "Answer questions from a released table, with confidence intervals.",
     ),
     "verify": (
         "bitldp.cli.verify:verify",
-        "Rebuild the laws of a report from its parameters; check epsilon, plan, file and signature.",
+        "Check a privacy report: recompute epsilon from its parameters, compare plan, file and signature.",
     ),
     "keypair": (
         "bitldp.cli.sign:keypair",
-        "Make a pair of keys: one to sign reports with, and one to hand out.",
+        "Make a key pair: a private key to sign reports with, and a public one to check them.",
     ),
     "ledger": (
         "bitldp.cli.ledger:ledger",
-        "Show what the releases about a set of people have cost, and what is left.",
+        "Show what releases about a set of people have spent, and how much budget is left.",
     ),
     "gate": (
         "bitldp.cli.gate:gate",
-        "Stand between a SuperNode and its app, and let nothing but private reports out of the app.",
+        "Run a Flower app behind a gate that lets only private reports out.",
     ),
     "explain": (
         "bitldp.cli.explain:explain",
-        "Show what a setting guarantees and how far off its reports are, without any data.",
+        "Show the guarantee and the expected error of a setting, without any data.",
     ),
     "client": (
         "bitldp.cli.client:client",
-        "Write and check the document by which a page, an app or a daemon randomizes as a mechanism does.",
+        "Write or check the document from which a web page, an app or a daemon randomizes.",
     ),
     "recommend": (
         "bitldp.cli.recommend:recommend",
-        "Compare the mechanisms that fit a task at one exact epsilon; the best one first.",
+        "Compare the mechanisms for a task at the same exact epsilon, best first.",
     ),
     "audit": (
         "bitldp.cli.audit:audit",
-        "Draw reports, bound epsilon from below, and compare with the exact one; no data is needed.",
+        "Draw reports, compute a lower bound on epsilon, and compare it with the exact value; needs no data.",
     ),
     "demo": (
         "bitldp.cli.demo:demo",
-        "Release a table of real people, ask it questions, and compare with the truth (some seconds).",
+        "Release a table of real people, ask it questions, and compare the answers with the truth.",
     ),
 }
 
@@ -79,15 +79,15 @@ COMMANDS = {
 BESIDE = {
     "fl": (
         "papers",
-        "Run a federated system of a paper: its clients, its server and its baselines, in this process.",
+        "Run a federated system of a paper with its clients, server and baselines, in this process.",
     ),
     "paper": (
         "papers",
-        "Make figures and tables of the papers again: CSV, JSON, SVG and PNG of each, and one page of all.",
+        "Reproduce figures and tables of the papers as CSV, JSON, SVG and PNG, and on one page.",
     ),
     "attack": (
         "papers",
-        "Attack what clients send: at the papers' settings, and at an epsilon that is true.",
+        "Attack what clients send, at the papers' settings and at an exact epsilon.",
     ),
 }
 
@@ -190,7 +190,7 @@ class _Program(TyperGroup):
 
 app = typer.Typer(
     cls=_Program,
-    help="Local differential privacy at the level of bits: randomize files, see what a setting guarantees.",
+    help="Local differential privacy: randomize files, and see what a setting guarantees.",
     no_args_is_help=True,
     rich_markup_mode=None,
     # Local variables of a failed run may be private data.

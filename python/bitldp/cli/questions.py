@@ -82,7 +82,7 @@ class TableQuestion:
         if not given:
             for option in ("by", "every", *_WITH):
                 if options[option] is not None:
-                    raise UsageError(f"--{option}: goes with a question, such as --mean COLUMN")
+                    raise UsageError(f"--{option}: needs a question, such as --mean COLUMN")
             return None
         if len(given) > 1:
             first, second, *_ = given
@@ -150,9 +150,9 @@ def _refuse_others(kind: str, options: Mapping[str, str | None]) -> None:
             alike = ", and that with " + f"--{option}" if needed else ""
             raise UsageError(f"--{option}: goes with {' or '.join(f'--{each}' for each in owners)}{alike}")
     if options["by"] is not None and kind in ("table", *_FITS):
-        raise UsageError(f"--by: does not go with --{kind}")
+        raise UsageError(f"--by: cannot be combined with --{kind}")
     if options["by"] is None and kind == "difference":
-        raise UsageError("--difference: goes with --by, whose groups differ")
+        raise UsageError("--difference: needs --by, whose groups it compares")
 
 
 def _floats(text: str, option: str) -> list[float]:

@@ -31,48 +31,58 @@ def recommend(
     ],
     epsilon: Annotated[float, typer.Option(metavar="E", help="Privacy budget of a record.")],
     features: Annotated[
-        int | None, typer.Option(metavar="N", help="Numbers, coordinates, or values of a record.")
+        int | None, typer.Option(metavar="N", help="Numbers, coordinates or values in a record.")
     ] = None,
     categories: Annotated[
         str | None,
-        typer.Option(metavar="N|N,N,...", help="frequency, record, label: categories, of each attribute."),
+        typer.Option(
+            metavar="N|N,N,...", help="frequency, record, label: number of categories, of each attribute."
+        ),
     ] = None,
     candidates: Annotated[
-        int | None, typer.Option(metavar="N", help="point: how many, at equal distances.")
+        int | None, typer.Option(metavar="N", help="point: number of equidistant candidates.")
     ] = None,
-    low: Annotated[float | None, typer.Option(help="Least number there can be, with --high.")] = None,
-    high: Annotated[float | None, typer.Option(help="Largest number there can be, with --low.")] = None,
+    low: Annotated[float | None, typer.Option(help="Lower end of the public range, with --high.")] = None,
+    high: Annotated[float | None, typer.Option(help="Upper end of the public range, with --low.")] = None,
     norm: Annotated[
-        str | None, typer.Option(metavar="|".join(NORMS), help="vector: the ball that vectors lie in.")
+        str | None,
+        typer.Option(metavar="|".join(NORMS), help="vector: norm of the ball that holds the vectors."),
     ] = None,
     bits: Annotated[
-        int | None, typer.Option(metavar="N", help="The most bits of a report; 32,768 by default.")
+        int | None, typer.Option(metavar="N", help="Most bits in a report; 32,768 by default.")
     ] = None,
-    metric: Annotated[str | None, typer.Option(metavar="NAME", help="point: the loss, by name.")] = None,
+    metric: Annotated[str | None, typer.Option(metavar="NAME", help="point: name of the loss.")] = None,
     criterion: Annotated[
-        str, typer.Option(metavar="|".join(CRITERIA), help="What counts: the average, or the worst input.")
+        str,
+        typer.Option(
+            metavar="|".join(CRITERIA), help="Error to minimize: on average, or for the worst input."
+        ),
     ] = "mean",
     thorough: Annotated[
-        bool, typer.Option("--thorough", help="Compare what takes longer than a second or two, too.")
+        bool,
+        typer.Option("--thorough", help="Also compare mechanisms that take longer than a second or two."),
     ] = False,
     size: Annotated[
-        int | None, typer.Option(metavar="N", help="range: ordered values; top: words that there could be.")
+        int | None,
+        typer.Option(metavar="N", help="range: number of ordered values; top: number of possible words."),
     ] = None,
     users: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="Records, for distribution and with --liars; clients, of a secure sum."
+            metavar="N",
+            help="Number of records, for distribution and with --liars; of clients, for a secure sum.",
         ),
     ] = None,
     liars: Annotated[
         float | None, typer.Option(metavar="SHARE", help="Share of the records whose reports lie.")
     ] = None,
     collections: Annotated[
-        int | None, typer.Option(metavar="N", help="How often the same records are asked, within --epsilon.")
+        int | None,
+        typer.Option(metavar="N", help="How often the same records are collected within --epsilon."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare the mechanisms that fit a task at one exact epsilon; the best one first.
+    """Compare the mechanisms for a task at the same exact epsilon, best first.
 
     The first line says what is best, by how much, and what was left out that would be better; the second, how
     far that is at most above every mechanism that there could be, where it is known.

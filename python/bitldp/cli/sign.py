@@ -50,10 +50,13 @@ class Signer:
 
 def keypair(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="File for the private key; FILE.pub gets the public one.")
+        Path,
+        typer.Argument(
+            metavar="FILE", help="File for the private key; the public one is written to FILE.pub."
+        ),
     ],
 ) -> None:
-    """Make a pair of keys: one to sign reports with, and one to hand out.
+    """Make a key pair: a private key to sign reports with, and a public one to check them.
 
     The private key signs (perturb --sign-with FILE) and stays with its owner. Whoever has the public one
     checks (verify --signed-by FILE.pub). Both are Ed25519 in PEM; neither file may exist.

@@ -109,7 +109,7 @@ def _kind(options: Mapping[str, Any]) -> SumKind:
         return Histogram(options["categories"])
     if numeric:
         if ("low" in options) != ("high" in options):
-            raise UsageError("--low and --high go together: they are the ends of the range")
+            raise UsageError("--low and --high: both ends of the range are needed")
         ends = (options.get("low", 0.0), options.get("high", 1.0))
         return Number(ends, **{name: options[name] for name in ("steps", "clip") if name in options})
     return Count()

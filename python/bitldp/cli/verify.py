@@ -15,17 +15,20 @@ __all__ = ["verify"]
 
 def verify(
     report: Annotated[
-        Path, typer.Argument(metavar="REPORT", help="OUTPUT.privacy.json, of perturb; or a released folder.")
+        Path,
+        typer.Argument(
+            metavar="REPORT", help="OUTPUT.privacy.json that perturb wrote, or a released folder."
+        ),
     ],
     output: Annotated[
         Path | None, typer.Argument(metavar="[OUTPUT]", help="The released file or folder.")
     ] = None,
     signed_by: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Public key, in PEM, of who must have signed the report."),
+        typer.Option(metavar="FILE", help="Public key (PEM) of whoever must have signed the report."),
     ] = None,
 ) -> None:
-    """Rebuild the laws of a report from its parameters; check epsilon, plan, file and signature.
+    """Check a privacy report: recompute epsilon from its parameters, compare plan, file and signature.
 
     Exits with 0 for proven, 1 for false, 3 for what cannot be proven from the report. The check is a folder
     of its own, for auditors to read: bitldp/verify.

@@ -197,7 +197,7 @@ class ClientDocument:
         """
         update, records = self.update, self.program.records
         if update is None:
-            raise ValueError("document: is of records, and of no update")
+            raise ValueError("document: describes records, not an update")
         values = np.asarray(vector, dtype=np.float64)
         if values.shape != (update.records * records[0].columns,):
             raise ValueError(f"vector: {update.records * records[0].columns} coordinates are needed")
@@ -249,7 +249,7 @@ def _values(x: ArrayLike, record: ClientRecord) -> NDArray[Any]:
     if values.dtype.kind not in kinds:
         raise TypeError(f"x: must be {wanted}, not {values.dtype}")
     if values.size % record.columns or not values.size:
-        raise ValueError(f"x: {values.size} values are no records of {record.columns}")
+        raise ValueError(f"x: {values.size} values are not records of {record.columns}")
     values = values.reshape(-1, record.columns)
     if record.below is not None and ((values < 0) | (values >= np.array(record.below))).any():
         raise ValueError(f"x: a category is not below {record.below}")

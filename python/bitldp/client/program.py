@@ -521,7 +521,7 @@ class ClientProgram:
         size = sum(each.bytes for each in self.records)
         count, rest = divmod(len(raw), size)
         if rest or not count:
-            raise ValueError(f"x: {len(raw)} bytes are no records of {size} bytes")
+            raise ValueError(f"x: {len(raw)} bytes are not records of {size} bytes")
         result, start = [], 0
         for each in self.records:
             own = np.frombuffer(raw, each.dtype, count * each.columns, start)

@@ -36,7 +36,7 @@ def designed(table: DesignTable, bits: tuple[int, int], interval: Interval) -> R
     """Return the release of a number of `interval` by the table of a design."""
     channel, letters = table
     if letters is None or (channel.inputs, channel.outputs) != (1 << bits[0], 1 << bits[1]):
-        raise ValueError("input_bits: the table that came with the parameters is of others")
+        raise ValueError("input_bits: the stored table belongs to other parameters")
     return placed(
         channel, letters, spread(tuple(map(tuple, channel.weights())), tuple(letters.tolist())), interval
     )
@@ -51,7 +51,7 @@ def _solved(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MVU(Designed, Numeric):
-    """MVU: numbers in a few bits with the least variance, by a program that was solved before.
+    """MVU: reports numbers in a few bits with least variance, from a table that is solved in advance.
 
     Parameters
     ----------
@@ -113,13 +113,13 @@ class MVU(Designed, Numeric):
             return uninformative(1 << bits[0], 1 << bits[1], interval)
         table = self._table(lambda: _solved(bits, epsilon, self.objective))
         if table.channel.epsilon > epsilon:
-            raise ValueError("epsilon: the table that came with the parameters exceeds it")
+            raise ValueError("epsilon: the stored table exceeds it")
         return designed(table, bits, interval)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MetricMVU(Designed, Numeric):
-    """MVU under a metric: the closer two numbers, the harder to distinguish (needs SciPy).
+    """MVU under a metric: the closer two numbers are, the harder they are to tell apart (needs SciPy).
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ class MetricMVU(Designed, Numeric):
         bits = (self.input_bits, self.output_bits)
         drawn = self._table(lambda: _solved(bits, budget, metric=metric))
         if not keeps(tuple(map(tuple, drawn.channel.weights())), budget, metric):
-            raise ValueError("epsilon: the table that came with the parameters exceeds it")
+            raise ValueError("epsilon: the stored table exceeds it")
         return designed(drawn, bits, interval)
 
     def _weights(self) -> list[list[int]]:

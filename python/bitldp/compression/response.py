@@ -73,7 +73,7 @@ class Response(Numeric):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GeneralizedRR(Response):
-    """Unbiased k-ary randomized response (gRR) on the points of a grid.
+    """k-ary randomized response (gRR) on the points of a grid; unbiased.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class GeneralizedRR(Response):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BitwiseRR(Response):
-    """Unbiased bitwise randomized response (bRR): each bit of a grid point by itself.
+    """Bitwise randomized response (bRR): flips each bit of a grid point; unbiased.
 
     Each of b bits has epsilon/b.
 

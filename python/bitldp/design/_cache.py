@@ -158,7 +158,7 @@ def decoded(key: Key, record: Any) -> Design:
         If it is damaged, is of something else, or is not private or not unbiased.
     """
     if not isinstance(record, dict):
-        raise DesignError("it is no record of a design")
+        raise DesignError("it is not the record of a design")
     content = {name: value for name, value in record.items() if name != "sha256"}
     if record.get("sha256") != _digest(content):
         raise DesignError("its checksum is wrong")

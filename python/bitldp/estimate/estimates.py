@@ -180,7 +180,7 @@ class Estimate:
             return index
         places = np.flatnonzero(self.labels == index) if self.labels is not None else np.zeros(0)
         if len(places) != 1:
-            raise KeyError(f"{index!r} is no label of the estimate")
+            raise KeyError(f"{index!r} is not a label of the estimate")
         return (..., int(places[0]))
 
     def to_dict(self) -> dict[Any, float]:
@@ -330,7 +330,7 @@ def frequencies(counts: ArrayLike, n: int, p: float, q: float, *, project: bool 
     if n < 1:
         raise ValueError("reports: at least one is needed for an estimate")
     if p == q:
-        raise ValueError("no unbiased estimate exists: every category is reported alike (p == q)")
+        raise ValueError("no unbiased estimate exists: reports do not depend on the category (p == q)")
     given = np.asarray(counts)
     share = given.astype(np.float64) / n
     value = (share - q) / (p - q)

@@ -65,7 +65,7 @@ def norm_sub(values: ArrayLike, total: float = 1.0) -> NDArray[np.float64]:
 def maximum_likelihood(
     counts: ArrayLike, law: ArrayLike, *, tolerance: float = 1e-3, rounds: int = _ROUNDS
 ) -> NDArray[np.float64]:
-    """Find the frequencies under which counts of reports are likeliest, by expectation maximization. Biased.
+    """Find the frequencies that make counts of reports most likely, by expectation maximization. Biased.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ __all__ = ["Balance", "BudgetExceededError", "Reserved", "Spent", "SumsBudget", 
 
 
 class BudgetExceededError(ValueError):
-    """Error for a release that would cost more than remains. Nothing was charged."""
+    """Error for a release that would exceed the remaining budget; nothing is charged."""
 
 
 class Reserved(NamedTuple):

@@ -41,7 +41,7 @@ __all__ = [
 
 
 class Ledger(Charges):
-    """Releases about a set of people, and their cost within a budget.
+    """Ledger of the releases about a set of people, with a budget that they cannot exceed.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class Ledger(Charges):
         wanted = self.budget if budget is None else budget, self.delta if delta is None else delta
         if wanted != (self.budget, self.delta):
             raise ValueError(
-                f"{os.fspath(path)}: was begun with budget {self.budget:g} and delta {self.delta:g}, not "
+                f"{os.fspath(path)}: was created with budget {self.budget:g} and delta {self.delta:g}, not "
                 f"{wanted[0]:g} and {wanted[1]:g}"
             )
 
@@ -203,8 +203,8 @@ class Ledger(Charges):
         first = self._state(state.entries) if len(self._balance.entries) >= state.entries else None
         if first != state:
             raise LedgerChangedError(
-                f"{os.fspath(path)}: does not begin with the {state.entries} charges of at_least=; an older "
-                "copy was put back, perhaps. Nothing may be released"
+                f"{os.fspath(path)}: does not start with the {state.entries} charges of at_least=; an older "
+                "copy may have been restored. Nothing is released"
             )
 
     def state(self) -> LedgerState:
@@ -348,4 +348,4 @@ class Ledger(Charges):
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be copied or pickled."""
-        raise TypeError("a Ledger cannot be copied, each copy would have the whole budget; use save and load")
+        raise TypeError("a Ledger cannot be copied: each copy would have the whole budget; use save and load")

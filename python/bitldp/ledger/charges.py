@@ -257,9 +257,9 @@ class Charges:
     def _usable(self) -> None:
         """Refuse to spend a budget that another may spend as well."""
         if self._process != os.getpid():
-            raise RuntimeError("the ledger belongs to the process that was forked; open its file")
+            raise RuntimeError("the ledger cannot be used in a forked process; open its file there")
         if self._closed:
-            raise RuntimeError("the ledger was closed; others may have charged it since: open it again")
+            raise RuntimeError("the ledger was closed, and others may have charged it since; open it again")
 
     @contextmanager
     def charging(

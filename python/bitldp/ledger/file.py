@@ -309,7 +309,9 @@ def _unchained(budget: float, delta: float, records: list[Any]) -> list[Any]:
         )
         last = _digest([last, plain])
         if not isinstance(each, dict) or each.get("chain") != last:
-            raise ValueError(f"entry {index}: does not follow the one before it; its chain is another")
+            raise ValueError(
+                f"entry {index}: does not follow from the one before it; the chain of hashes is broken"
+            )
         result.append(plain)
     return result
 

@@ -307,7 +307,7 @@ class Mechanism(metaclass=_Hinting):
         if values.ndim or self.columns > 1:
             return self._perturb(values, call)
         if out is not None:
-            raise ValueError("out: not offered for a single value")
+            raise ValueError("out: not supported for a single value")
         return self._single(self._perturb(values[None], call), call)
 
     def randomize_keyed(

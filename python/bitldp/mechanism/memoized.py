@@ -34,7 +34,7 @@ class Secret(Protocol):
 
 
 class Memoized:
-    """A mechanism that answers a record and value for ever alike: daily reports cost what one costs.
+    """Mechanism that repeats its report of a record's value, so that daily reports cost what one costs.
 
     Parameters
     ----------

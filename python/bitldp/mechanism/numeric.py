@@ -437,7 +437,7 @@ class Means(ArrayOrPair):
         if self._drawn is None:
             return self._release.randomize(x, call)
         if call.out is not None:
-            raise ValueError("out: not offered with spend='sample', where a report is a pair")
+            raise ValueError("out: not supported with spend='sample', where a report is a pair")
         reports = sampled(self._release, x, (self.features, self._drawn), call)
         if call.output != "values":
             return reports

@@ -135,7 +135,7 @@ class BitsRelease(Release):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BitBudgets(Numeric):
-    """Independent bits with the best shares of a budget: the most that bits by themselves can do.
+    """Bit budgets: flips the bits of a number with the budget divided for least variance.
 
     Parameters
     ----------

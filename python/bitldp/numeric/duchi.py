@@ -26,7 +26,7 @@ AnySpend = Annotated[Literal["split", "sample", "cube"], one_of("split", "sample
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Duchi(Numeric):
-    """Duchi's mechanism: a number as one of two letters; least variance at small epsilon.
+    """Duchi's mechanism: reports a number as one of two values; least variance at small epsilon.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class Duchi(Numeric):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LDPFLDuchi(Numeric):
-    """Weight perturbation of LDP-FL: Duchi's mechanism around a centre, for the weights of a model.
+    """Weight perturbation of LDP-FL: Duchi's mechanism around a centre, for weights of a model.
 
     Parameters
     ----------

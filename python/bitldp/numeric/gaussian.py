@@ -101,7 +101,9 @@ def designed(epsilon: float, delta: float, parts: int) -> tuple[Shift, float]:
 
     result = least(reached, delta, 0.9 * sigma, 1.1 * sigma)
     if result is None:
-        raise ValueError(f"delta: {delta} is too small for chances in units of 2**-64 of {parts} numbers")
+        raise ValueError(
+            f"delta: {delta} is too small for probabilities in units of 2**-64 of {parts} numbers"
+        )
     return channel(result), steps / result**2
 
 
@@ -123,7 +125,7 @@ def least_epsilon(epsilon: float, delta: float, parts: int, count: int, known: f
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gaussian(Numeric):
-    """Gaussian mechanism: discrete Gaussian noise on a grid, a baseline with a delta.
+    """Gaussian mechanism: adds discrete Gaussian noise to a number; a baseline with a delta.
 
     The least noise for (epsilon, delta) of a whole record.
 

@@ -53,7 +53,7 @@ def mixed(epsilon: float, interval: Interval) -> Release:
     piecewise = windowed(*cells(window_share(epsilon, 2), spare=2), epsilon, interval)
     choice = choice_channel(epsilon)
     if piecewise.letters is None or piecewise.spread is None:
-        raise ValueError(f"epsilon: {epsilon} makes no window in units of 2**-64")
+        raise ValueError(f"epsilon: {epsilon} is too small for a window in units of 2**-64")
     low, high = interval
     chance, true, false = choice.weights()[0]
     reach = (high - low) / 2.0 * ((true + false) / (true - false))
@@ -75,7 +75,7 @@ def mixed(epsilon: float, interval: Interval) -> Release:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Hybrid(Numeric):
-    """Hybrid mechanism (HM): the piecewise one or Duchi's at random, with one variance for every number.
+    """Hybrid mechanism (HM): piecewise or Duchi's mechanism at random; one variance for all numbers.
 
     The piecewise one has the probability 1 - e^(-eps/2).
 

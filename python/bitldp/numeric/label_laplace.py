@@ -32,7 +32,7 @@ __all__ = ["LabelLaplace"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelLaplace(Labelled):
-    """Label-Laplace: a label as its one-hot vector, with Laplace noise on every entry.
+    """Label-Laplace: adds Laplace noise to each entry of a label's one-hot vector.
 
     The noise has the scale 2/eps.
 

@@ -64,7 +64,7 @@ def noisy(epsilon: float, interval: Interval) -> Release:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Laplace(Numeric):
-    """Laplace mechanism: discrete Laplace noise on a grid, a baseline.
+    """Laplace mechanism: adds discrete Laplace noise to a number; a baseline.
 
     Its scale is (high - low)/eps.
 

@@ -54,7 +54,7 @@ def _solved(points: int, epsilon: float) -> DesignTable:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MinimaxVariance(Designed, Numeric):
-    """Minimax mechanism: the least worst-case variance of a number, by a program that was solved before.
+    """Minimax mechanism: least worst-case variance of a number, from a table that is solved in advance.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class MinimaxVariance(Designed, Numeric):
         low, high = interval
         count = channel.inputs
         if letters is None or count != points or channel.epsilon > epsilon:
-            raise ValueError("grid_points: the table that came with the parameters is of others")
+            raise ValueError("grid_points: the stored table belongs to other parameters")
         moments = channel.probabilities() @ np.square(letters)
         half = (high - low) / 2.0
         positions = equidistant(interval, count)

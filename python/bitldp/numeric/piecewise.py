@@ -41,7 +41,7 @@ def window_share(epsilon: float, root: int) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Piecewise(Numeric):
-    """Piecewise mechanism (PM): numbers near the true one are likelier; good at large epsilon.
+    """Piecewise mechanism (PM): reports a number, more likely one near the truth; good at large epsilon.
 
     The window around the number is on a fine grid, t = e^(eps/2).
 
@@ -85,7 +85,7 @@ class Piecewise(Numeric):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PiecewiseSub(Numeric):
-    """Suboptimal piecewise mechanism (PM-SUB): the piecewise mechanism with a wider window.
+    """Suboptimal piecewise mechanism (PM-SUB): like the piecewise mechanism, with a wider window.
 
     As `Piecewise`, with t = e^(eps/3).
 

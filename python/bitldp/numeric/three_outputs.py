@@ -100,7 +100,7 @@ def three(epsilon: float, interval: Interval) -> Release:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ThreeOutputs(Numeric):
-    """Three-outputs mechanism: a number as low, middle or high, with the least worst-case variance.
+    """Three-outputs mechanism: reports a number as low, middle or high, with least worst-case variance.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ def finest(epsilon: float, users: int, least: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HDG(Attributes):
-    """Hybrid-dimensional grids (HDG): shares of ranges of two ordered axes, and of both together.
+    """Hybrid-dimensional grids (HDG): for shares of ranges on two ordered axes, alone and together.
 
     A public random number picks which grid a record answers about, by a block design over its cells: the
     finer one of the first axis or of the second, or the coarser one of both.

@@ -36,7 +36,7 @@ _MOST_LENGTH = 256  # letters
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeavyHitters(Mechanism):
-    """Prefix extending method (PEM): the most frequent words among 2^64, or of any length, and their shares.
+    """Prefix extending method (PEM): finds the most frequent words and their shares, without a list of words.
 
     Records fall into groups by a public random number; each group reports a beginning of the word, those of
     the next group longer ones. The server lengthens the beginnings that are frequent, and so never lists all
@@ -243,7 +243,7 @@ class HeavyHitters(Mechanism):
         if x.ndim != self._axes:
             raise ValueError(f"x: shape must be (n,), got {x.shape if self.bits else x.shape[:-1]}")
         if call.out is not None:
-            raise ValueError("out: not offered where a report is several arrays")
+            raise ValueError("out: not supported where a report is several arrays")
 
     def _public(self, first: int, records: int) -> tuple[NDArray[Any], NDArray[np.uint32]]:
         """Return groups and hash functions of public numbers, whoever asks."""

@@ -42,7 +42,7 @@ _MOST = 1_000_000  # values
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Hierarchy(Attributes):
-    """Hierarchy of ranges: shares of any range and quantiles of ordered values, without bias.
+    """Hierarchy of ranges: for unbiased shares of any range, and quantiles, of ordered values.
 
     Values are the leaves of a tree, a node of which stands for a range of them. A public random number picks
     the level at which a record answers, by a block design over that level's nodes.

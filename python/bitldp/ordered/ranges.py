@@ -403,7 +403,7 @@ class RangeAccumulator(AttributesAccumulator):
     def estimate(self, *, project: bool = False) -> Estimate:
         """Estimate the share of every value; see `Hierarchy.estimate_frequencies`."""
         if project:
-            raise ValueError("project: not offered, for shares are consistent with those of ranges")
+            raise ValueError("project: not supported, for shares are consistent with those of ranges")
         if self._size > MOST_LEAVES:
             raise ValueError(
                 f"categories: {self._size} values are too many to be asked for one by one; {MOST_LEAVES} "

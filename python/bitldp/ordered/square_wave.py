@@ -51,7 +51,7 @@ def half_width(epsilon: float) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SquareWave(Numeric):
-    """Square wave (SW): a report near the number, for its whole distribution: shares, median, quantiles.
+    """Square wave (SW): reports a value near the number, for its distribution: shares, median, quantiles.
 
     The window around a number of [0, 1] reaches b = (e e^e - e^e + 1)/(2 e^e (e^e - 1 - e)) to either side, e
     the epsilon, and reports lie in [-b, 1 + b]: wider than the numbers, so that those at the ends have whole

@@ -46,7 +46,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WorkloadDesign(Designed, Labelled, Frequencies):
-    """Design for a workload: all answers of linear questions at the least total variance, and a proof of it.
+    """Workload design: answers a set of linear questions with least total variance, with a proof.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
         else:
             made = self._table(lambda: DesignTable(load_or_solve(self._gram, epsilon), None))
             if made.letters is not None or made.channel.inputs != size or made.channel.epsilon > epsilon:
-                raise ValueError("workload: the table that came with the parameters is of others")
+                raise ValueError("workload: the stored table belongs to other parameters")
             release = table(made.channel)
         exact = release.epsilon
         self._set(_release=release, _guarantee=Guarantee.judge(epsilon, (exact, exact, exact)))

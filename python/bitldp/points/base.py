@@ -248,7 +248,7 @@ class CandidateRelease(Frequencies):
         if self._points.ndim == 1:
             return replace(self._placed, letters=self._points).randomize(x, call)
         if call.out is not None:
-            raise ValueError("out: not offered for points in space; take output='codes' and decode")
+            raise ValueError("out: not supported for points in space; take output='codes' and decode")
         return self.decode(self._placed.randomize(x, call.codes(call.keys)))
 
     @cached_property
@@ -259,9 +259,9 @@ class CandidateRelease(Frequencies):
     def _by_region(self, x: ArrayLike, call: Call) -> NDArray[Any]:
         """Release every value within its region: the region decides the channel, and is public."""
         if call.first_chunk != 0:
-            raise ValueError("first_chunk: not offered with regions, each of which has a stream of its own")
+            raise ValueError("first_chunk: not supported with regions, each of which has a stream of its own")
         if call.out is not None:
-            raise ValueError("out: not offered with regions")
+            raise ValueError("out: not supported with regions")
         codes = checks.codes("x", x, len(self._points))
         reports = release_by_region(self._regions, self._region_index, codes, call)
         if call.output == "packed":
@@ -298,7 +298,7 @@ class CandidateRelease(Frequencies):
     def _check_alone(self) -> None:
         if len(self._regions) > 1:
             raise ValueError(
-                f"{type(self).__name__}: estimates are not offered across regions; build one mechanism for "
+                f"{type(self).__name__}: estimates are not supported across regions; build one mechanism for "
                 "each region"
             )
 

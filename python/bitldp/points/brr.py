@@ -58,7 +58,7 @@ def _width(text: str) -> int | str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BRR(CandidateRelease, TwoChances):
-    """Bipartite randomized response: the m candidates nearest to the truth are reported more often.
+    """Bipartite randomized response (BRR): reports one of the m candidates nearest to the truth more often.
 
     Parameters
     ----------
@@ -359,7 +359,7 @@ def _check_sums(sums: NDArray[np.float64]) -> None:
     with np.errstate(over="ignore"):
         total = np.abs(sums).sum()
     if not math.isfinite(total):
-        raise ValueError("candidates: the losses between them add up past the range of doubles")
+        raise ValueError("candidates: the sum of the losses between them exceeds the range of doubles")
 
 
 def _table_region(

@@ -133,7 +133,9 @@ def region_members(regions: Any, count: int) -> tuple[NDArray[Any], list[NDArray
     distinct, inverse = np.unique(labels, return_inverse=True)
     members = [np.flatnonzero(inverse == label) for label in range(len(distinct))]
     if min(len(each) for each in members) < 2:
-        raise ValueError("regions: each needs 2 candidates or more; one alone would be released as it is")
+        raise ValueError(
+            "regions: each needs at least 2 candidates; a single one would be released unchanged"
+        )
     return readonly(labels), members
 
 

@@ -70,7 +70,7 @@ def largest_root(function: Callable[[float], float], target: float, start: float
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exponential(CandidateMatrix):
-    """Exponential mechanism: a candidate is the likelier the nearer it is to the truth.
+    """Exponential mechanism: reports a candidate more often the nearer it is to the truth.
 
     One at loss d from the truth has the weight exp(-s d).
 

@@ -32,7 +32,7 @@ _STEEPEST = 44.0  # ln c: past it the smallest step is no multiple of 2^-64
 def location_codes(
     points: ArrayLike, *, bits: int = 46, box: tuple[ArrayLike, ArrayLike] | None = None
 ) -> NDArray[np.str_]:
-    """Encode public points hierarchically: each bit halves the box along the next coordinate.
+    """Encode public points hierarchically: each bit halves the box along one coordinate.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def _column_loss(law: NDArray[np.float64]) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LSRR(CandidateMatrix):
-    """L-SRR: a staircase over groups of candidates whose codes share a prefix with that of the truth.
+    """L-SRR: reports candidates more often the longer the code prefix that they share with the truth.
 
     Parameters
     ----------

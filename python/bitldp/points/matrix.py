@@ -54,7 +54,7 @@ class CandidateMatrix(CandidateRelease):
                 with np.errstate(over="ignore"):
                     if not np.isfinite(np.abs(losses).sum()):
                         raise ValueError(
-                            "candidates: the losses between them add up past the range of doubles"
+                            "candidates: the sum of the losses between them exceeds the range of doubles"
                         )
                 channel = self._channel(points, each, losses, budget)
                 parts.append(RegionTable(each, losses, table(channel)))

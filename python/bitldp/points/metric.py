@@ -33,7 +33,7 @@ _LEAST = 1e-4  # epsilon times the least distance, which doubles resolve
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MetricPoints(OptimalUtility):
-    """Release of points under a metric: the closer two points, the harder to distinguish.
+    """Points under a metric: the closer two points are, the harder they are to tell apart.
 
     Known as d_X-privacy, and as geo-indistinguishability where the metric is that of a map.
 
@@ -161,7 +161,7 @@ class MetricPoints(OptimalUtility):
         channel = self._table(solved).channel
         # A table that was made here has been checked; one that came with a pickle has not.
         if self._held and not design.slope(channel.probabilities(), distances) <= budget:
-            raise ValueError("epsilon: the table that came with the parameters exceeds it")
+            raise ValueError("epsilon: the stored table exceeds it")
         return channel
 
     def _distances(self, losses: Losses) -> Losses:

@@ -34,7 +34,7 @@ def _solved(losses: bytes, count: int, epsilon: float, prior: bytes | None) -> M
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OptimalUtility(Designed, CandidateMatrix):
-    """Optimal release: the least expected loss of a released point, by a linear program (needs SciPy).
+    """Optimal release: least expected loss of a released point, from a linear program (needs SciPy).
 
     Parameters
     ----------

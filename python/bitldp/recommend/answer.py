@@ -100,7 +100,7 @@ class InSum(NamedTuple):
 
 @dataclass(frozen=True)
 class Recommendation:
-    """Mechanisms for a task, the recommended one first.
+    """Mechanisms for a task, with the recommended one first.
 
     Attributes
     ----------

@@ -54,7 +54,7 @@ def recommend(
     collections: int | None = None,
     extra: Sequence[Extra] = (),
 ) -> Recommendation:
-    """Compare the mechanisms that fit a task at the same exact epsilon of a record; the best one first.
+    """Compare the mechanisms for a task at the same exact epsilon of a record, best first.
 
     Of those within 2 % of the least variance, the one with the shortest report is recommended.
 

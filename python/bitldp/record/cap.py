@@ -1,4 +1,4 @@
-"""Records of several categories by one channel: subsets of which enough hold the true categories."""
+"""Record of several categories: spends the budget once on the whole record, through subsets."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class _Near(Experiment):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RecordCap(OnlyCategories):
-    """Records of several categories by one channel: subsets of which enough hold the true categories.
+    """Record of several categories: spends the budget once on the whole record, through subsets.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ class RecordCap(OnlyCategories):
 
     def _perturb(self, x: NDArray[Any], call: Call) -> Any:
         if call.out is not None:
-            raise ValueError("out: not offered, since a report is several arrays")
+            raise ValueError("out: not supported, since a report is several arrays")
         table = self._admitted("x", x)
         arrays = self._all(table, call) if self.k is None else self._drawn(table, call)
         if call.output == "packed":
@@ -485,7 +485,7 @@ class RecordCap(OnlyCategories):
         if not chance:
             raise ValueError(f"a report is about {self.m} of them, never about {len(kinds)} together")
         if not gain:
-            raise ValueError(f"with hits={self.hits} reports do not say how they depend on each other")
+            raise ValueError(f"with hits={self.hits} reports carry no joint information about them")
         alone = [self._law.chance((each,)) * self._law.gain((each,)) for each in kinds]
         return float(math.prod(alone) / (chance * gain)), float(chance)
 

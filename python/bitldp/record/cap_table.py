@@ -160,7 +160,7 @@ def table_law(law: CapLaw, kinds: tuple[int, ...]) -> TableLaw:
         gain = law.gain(tuple(kinds[j] for j in some), rest)
         if not gain:
             raise ValueError(
-                f"attributes: with hits={law.hits}, reports do not say how these depend on each other; "
+                f"attributes: with hits={law.hits}, reports carry no joint information about them; "
                 "choose other hits"
             )
         gains[some] = float(gain)
@@ -316,7 +316,7 @@ class TableAccumulator(BatchAccumulator):
         state = document.get("state") if isinstance(document, dict) else None
         attributes = state.get("attributes") if isinstance(state, dict) else None
         if not isinstance(attributes, list) or not hasattr(mechanism, "table_accumulator"):
-            raise ValueError("text: is no table of this mechanism")
+            raise ValueError("text: is not a table of this mechanism")
         accumulator: TableAccumulator = mechanism.table_accumulator(tuple(attributes))
         accumulator._restore(accumulator._open(text))
         return accumulator

@@ -250,7 +250,7 @@ class OnlyCategories(LabelledAttributes):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CategoricalRecord(OnlyCategories):
-    """Records of several categories: sampled attributes get the whole budget, or all share it.
+    """Record of several categories: sampled attributes get the whole budget, or all of them share it.
 
     Parameters
     ----------

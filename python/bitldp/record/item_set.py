@@ -120,7 +120,7 @@ class Padded(Labelled):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ItemSet(Padded, TwoChances):
-    """Item sets by padding and sampling: how many records hold each item.
+    """Item sets by padding and sampling: for the number of records that hold each item.
 
     A set is padded by dummies to `padding`, one of its items is drawn in secret, and released by randomized
     response, which the secret draw amplifies, or by another oracle.
@@ -397,5 +397,5 @@ class _ItemCounts(CountAccumulator):
     def estimate(self, *, project: bool = False) -> Estimate:
         """Estimate the frequencies; `labels` are those of the mechanism."""
         if project:
-            raise ValueError("project: not offered, for frequencies of items do not sum to 1")
+            raise ValueError("project: not supported, for frequencies of items do not sum to 1")
         return labelled(self.mechanism, super().estimate())

@@ -48,7 +48,7 @@ class KeyValueEstimates(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KeyValue(Padded, Mechanism):
-    """Key-value pairs (PCKV-GRR): how many records hold each key, and the mean of its values.
+    """Key-value pairs (PCKV-GRR): for the number of records with each key, and the mean of its values.
 
     A record's keys are padded by dummies, one of them is drawn in secret, its value is dithered to
     a sign, and the pair of both is released by randomized response.
@@ -224,7 +224,7 @@ class KeyValue(Padded, Mechanism):
             If no unbiased decode exists (epsilon 0), for no reports, or for a report out of range.
         """
         if project:
-            raise ValueError("project: not offered, for frequencies of keys do not sum to 1")
+            raise ValueError("project: not supported, for frequencies of keys do not sum to 1")
         return self.accumulator()._filled(reports).estimate().frequencies
 
     def estimate_means(self, reports: ArrayLike) -> Estimate:
@@ -307,10 +307,10 @@ class KeyValueAccumulator(CountAccumulator):
         Raises
         ------
         ValueError
-            If nothing has been accumulated, or to project, which is not offered.
+            If nothing has been accumulated, or to project, which is not supported.
         """
         if project:
-            raise ValueError("project: not offered, for frequencies of keys do not sum to 1")
+            raise ValueError("project: not supported, for frequencies of keys do not sum to 1")
         p, q = self._law
         shares = frequencies(self.counts.sum(axis=1), self.n, p, q)
         low, high = self.mechanism.interval

@@ -250,7 +250,7 @@ class NumbersAndCategories(LabelledAttributes):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MixedRecord(NumbersAndCategories):
-    """Records of numbers and categories under one budget: sampled attributes, or all of them.
+    """Record of numbers and categories: sampled attributes get the whole budget, or all of them share it.
 
     Parameters
     ----------

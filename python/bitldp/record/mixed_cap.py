@@ -79,7 +79,7 @@ class CapNumber(Means):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MixedCap(NumbersAndCategories):
-    """Records of numbers and categories by one channel, which spends the budget once on all of a record.
+    """Record of numbers and categories: spends the budget once on the whole record, through one channel.
 
     Best where the budget is large for the record; where it is small, `MixedRecord`, which samples one
     attribute, errs less: `bitldp.recommend("record", ...)` compares both.
@@ -238,7 +238,7 @@ class MixedCap(NumbersAndCategories):
         if len(chosen) > 1:
             gain = _gain(self._channel, subsets, chosen)
             if not gain:
-                raise ValueError(f"with hits={self.hits} reports do not say how they depend on each other")
+                raise ValueError(f"with hits={self.hits} reports carry no joint information about them")
             factor *= float(math.prod(_gain(self._channel, subsets, [each]) for each in chosen) / gain)
         return factor, 1.0
 
@@ -263,7 +263,7 @@ class MixedCap(NumbersAndCategories):
     def _released(self, tables: Sequence[ColumnTable], records: int, call: Call) -> Any:
         """Release the numbers and the categories of records, all checked, a chunk after the other."""
         if call.out is not None:
-            raise ValueError("out: not offered, since a report is several arrays")
+            raise ValueError("out: not supported, since a report is several arrays")
         (_, numbers), (_, categories) = tables
         if isinstance(call.keys[0], KeyedRandomness):  # every record has randomness of its own
             words = self._words(numbers, categories, call.keys[0], call.keys[1], call.threads)

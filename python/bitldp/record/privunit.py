@@ -18,7 +18,7 @@ __all__ = ["HypercubePrivUnit"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HypercubePrivUnit(Means):
-    """PrivUnit on the hypercube: all signs of a record at once, good at large epsilon.
+    """PrivUnit on the hypercube: reports all signs of a record at once; good at large epsilon.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ def _best(features: int, epsilon: float) -> int:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SampledSigns(Means):
-    """Sampled signs: the signs of k sampled coordinates as one symbol, by k-ary randomized response.
+    """Sampled signs: randomized response on the signs of k sampled coordinates, as one symbol.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class SampledSigns(Means):
     def _perturb(self, x: NDArray[Any], call: Call) -> Any:
         checks.records("x", x, self.features)
         if call.out is not None:
-            raise ValueError("out: not offered, since a report is a pair")
+            raise ValueError("out: not supported, since a report is a pair")
         if call.output == "values":
             self._check_informative()
         if not self.clip:

@@ -41,7 +41,7 @@ _RESOLUTION = 1 << 16  # a grid's ends may be off by this part of a step, as for
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JointWindow(Means):
-    """Joint window: several numbers in one report that is near all of them, or anywhere.
+    """Joint window: reports several numbers by one point that is near all of them, or any other.
 
     Best above epsilon 2: all numbers share one random choice, and so each of them the whole budget.
 

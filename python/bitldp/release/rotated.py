@@ -28,7 +28,7 @@ _BLOCK = 1 << 22  # rotated coordinates at once, with keyed randomness
 
 
 class RotatedReports(NamedTuple):
-    """Reports of n vectors: of each a signed coordinate, after a public rotation.
+    """Reports of n vectors: one signed coordinate each, after a public rotation.
 
     Attributes
     ----------

@@ -205,7 +205,7 @@ class Compressed(Mechanism):
 
     def _perturb(self, x: NDArray[Any], call: Call) -> SampledReports:
         if call.out is not None:
-            raise ValueError("out: not offered, since a report is a pair")
+            raise ValueError("out: not supported, since a report is a pair")
         projected = np.clip(self._project(x), -self.bound, self.bound)
         return self._numbers._perturb(projected, call)
 

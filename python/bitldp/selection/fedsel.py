@@ -22,7 +22,7 @@ __all__ = ["FedSel", "budget_of", "selection_of", "split_budget"]
 
 
 class FedSel:
-    """Clients of federated learning with private selection: accumulation, momentum, reset, and a budget.
+    """Federated clients with private selection: accumulated gradients, momentum, reset and a budget.
 
     Parameters
     ----------

@@ -183,7 +183,7 @@ class TopSelection(Selection):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EXP(Selection):
-    """Exponential selection (EXP): a coordinate by the rank of its magnitude.
+    """Exponential selection (EXP): selects a coordinate by the rank of its magnitude.
 
     That of rank z = 1..d has the weight e^(eps z/(d - 1)).
 
@@ -228,7 +228,7 @@ class EXP(Selection):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PS(TopSelection):
-    """Perturbed sampling (PS): one of the k largest with a chance, else one of the rest; the one to use.
+    """Perturbed sampling (PS): selects one of the k largest coordinates, or one of the rest.
 
     The chance is p = e^eps k/(d - k + e^eps k).
 
@@ -276,7 +276,7 @@ class PS(TopSelection):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PE(TopSelection):
-    """Perturbed encoding (PE): randomized response on who is among the k largest, then one of them.
+    """Perturbed encoding (PE): flips which coordinates are among the k largest, then selects one of those.
 
     Parameters
     ----------

@@ -191,7 +191,7 @@ class SecureSum:
     noise: str = "auto"
 
     def __post_init__(self) -> None:
-        """Check the parameters, and fit the law of a share."""
+        """Check the parameters, and fit the distribution of a client's noise share."""
         if not isinstance(self.kind, SumKind):
             raise TypeError(f"kind: must be a kind of sum, such as Count(), not {type(self.kind).__name__}")
         clients = checks.integer("clients", self.clients, 1, _MOST_CLIENTS)

@@ -55,7 +55,7 @@ class Aggregate:
         self.group_by: tuple[str, ...] = (group_by,) if isinstance(group_by, str) else tuple(group_by)
         for name in self.group_by:
             if name not in plan.keep:
-                raise PlanError(f"group_by: {name!r} is no column that the plan keeps")
+                raise PlanError(f"group_by: {name!r} is not a column that the plan keeps")
         self._slots: dict[Group, int] = {}  # number of each group in the tallies
         self._tallies = [Tally(codec) for codec in plan.codecs]
         self._types: list[pa.DataType] = [pa.null()] * len(self.group_by)
@@ -236,7 +236,7 @@ class Aggregate:
         try:
             made._restore(saved, typed=saved["version"] == _VERSION)
         except (KeyError, ValueError, TypeError, AttributeError, OverflowError):
-            raise PlanError(f"text: is no {_FORMAT} document") from None
+            raise PlanError(f"text: is not a {_FORMAT} document") from None
         return made
 
     def _restore(self, document: dict[str, Any], *, typed: bool) -> None:

@@ -94,7 +94,7 @@ class ReleasedTable:
         try:
             document = json.loads(text)["plan"]
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise PlanError("report: is no privacy report that says its plan") from None
+            raise PlanError("report: is not a privacy report that states its plan") from None
         return cls(TablePlan.from_document(document), path, **options)
 
     @property

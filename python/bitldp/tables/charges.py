@@ -165,7 +165,7 @@ class ChargedRelease(EngineRelease):
             if count.isdecimal() and int(count) > int(snapshots):
                 raise PlanError(
                     f"store: has seen {snapshots} snapshots, and the ledger knows of {count}; an older copy "
-                    "of it was put back. Nothing may be released by it"
+                    "of it was restored. Nothing is released with it"
                 )
         if paid >= most:
             return None

@@ -234,7 +234,7 @@ class ColumnCodec(ABC):
         """Return what the columns stand for: here, for columns that hold no numbers."""
         if self.settings.decode is not None:
             decode, name = self.settings.spelled("decode"), self.settings.mechanism
-            raise PlanError(f"{decode} does not apply to {name}: its columns are no numbers")
+            raise PlanError(f"{decode} does not apply to {name}: its columns are not numbers")
         return Decoding(estimate=f"{self._maker}(...).estimate_frequencies, of the numbers of the categories")
 
     @property

@@ -130,7 +130,7 @@ class Column:
             self._count_missing()
         checks.choice("nulls", self.nulls, _POLICIES)
         if (self.nulls == "fill") != (self.fill is not None):
-            raise PlanError(f"{ColumnSettings(columns).title}: nulls='fill' and fill= go together")
+            raise PlanError(f"{ColumnSettings(columns).title}: nulls='fill' and fill= need each other")
         if self.unit is not None:
             checks.choice("unit", self.unit, tuple(UNITS))
         self._set("codecs", self._made())
@@ -382,7 +382,7 @@ def _constructed(name: Any, parameters: Any) -> Mechanism:
         alike = {each.casefold(): each for each in bitldp.__all__ if each[0].isupper()}
         close = get_close_matches(str(name).casefold(), alike, 1)
         meant = f"is {alike[close[0]]} meant?" if close else "it is the name of a class, as GRR"
-        raise PlanError(f"mechanism: {name!r} is none of bitldp's; {meant}")
+        raise PlanError(f"mechanism: {name!r} is not a mechanism of bitldp; {meant}")
     if not isinstance(parameters, Mapping):
         raise PlanError("parameters: must be a table of the mechanism's parameters")
     names = {before: now for now, before in lasting(kind).items()}

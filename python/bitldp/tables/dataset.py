@@ -273,7 +273,7 @@ def dataset_of(locations: Sequence[str]) -> Any:
             partitions=[_expression(file.keys, types) for file in files],
         )
     except (pa.ArrowException, OSError):
-        raise DataError(f"source: {files[0].name}: cannot be read, or is no {form} file") from None
+        raise DataError(f"source: {files[0].name}: cannot be read, or is not a {form} file") from None
 
 
 def _format(form: str) -> Any:

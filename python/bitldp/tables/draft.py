@@ -112,7 +112,7 @@ def questions_of(text: str) -> tuple[PlannedQuestion, ...]:
         fits = {"mean": 1, "share": 1, "table": 2}.get(what, 9) <= len(columns) <= 3
         if match is None or not fits or not all(columns) or (what == "table" and match[3]):
             raise PlanError(
-                f"questions: {part.strip()!r} is no question; write mean(NUMBER) or share(COLUMN), either "
+                f"questions: {part.strip()!r} is not a question; write mean(NUMBER) or share(COLUMN), either "
                 "with 'by' and one or two columns, or table(COLUMN, COLUMN)"
             )
         if len(set(columns)) < len(columns):

@@ -80,7 +80,7 @@ class Condition(NamedTuple):
             if each not in labels:
                 known = ", ".join("missing" if label is None else f"{label}" for label in labels[:20])
                 raise PlanError(
-                    f"where: {'missing' if each is None else each!r} is none of column {self.column!r}; "
+                    f"where: {'missing' if each is None else each!r} is not in column {self.column!r}; "
                     f"there are {known}"
                 )
         inside = np.array([each in values for each in labels])
@@ -97,7 +97,7 @@ class Condition(NamedTuple):
             wanted = pa.array(values).cast(found.type)
         except (pa.ArrowException, OverflowError, TypeError):
             raise PlanError(
-                f"where: column {self.column!r} holds {found.type}, and the value is none"
+                f"where: column {self.column!r} holds {found.type}, and the value is not one"
             ) from None
         if self.relation in ("==", "!=", *_LISTED):
             inside = pc.is_in(found, value_set=wanted)
@@ -152,7 +152,7 @@ def _number(column: str, value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise PlanError(f"where: column {column!r} holds numbers, and the value is none") from None
+        raise PlanError(f"where: column {column!r} holds numbers, and the value is not one") from None
 
 
 def _plain(column: Any) -> Any:
@@ -164,7 +164,9 @@ def _cast(column: Any, kind: pa.DataType, name: str, first_row: int) -> Any:
     try:
         return column.cast(kind)
     except pa.ArrowException:
-        raise DataError(f"column {name!r}, from row {first_row} on: holds texts that are no {kind}") from None
+        raise DataError(
+            f"column {name!r}, from row {first_row} on: holds texts that are not a {kind}"
+        ) from None
 
 
 def kept_rows(table: pa.Table, conditions: Sequence[Condition], first_row: int) -> Any:

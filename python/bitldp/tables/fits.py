@@ -209,7 +209,7 @@ def logistic(questions: Asks, column: str, on: Sequence[str], category: str | No
     labels = [text(each) for each in outcome.reading.labels]
     chosen = labels[-1] if category is None else category
     if chosen not in labels:
-        raise PlanError(f"category: {chosen!r} is none of column {column!r}; there are {', '.join(labels)}")
+        raise PlanError(f"category: {chosen!r} is not in column {column!r}; there are {', '.join(labels)}")
     reads[0] = replace(outcome, reading=outcome.reading.among(np.array(labels) == chosen))
     cells = [*product(*(range(len(each.reading.labels)) for each in inputs))]
     rows: list[Term] = [tuple((1 + i, j) for i, j in enumerate(cell)) for cell in cells]

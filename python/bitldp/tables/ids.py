@@ -158,7 +158,7 @@ class SeenIds:
         """
         words = np.frombuffer(data, "<u8") if len(data) % 8 == 0 else np.empty(0, np.uint64)
         if not len(words) or 2 * int(words[0]) > len(words) - 1:
-            raise ValueError("data: are no ids that were seen")
+            raise ValueError("data: are not the ids of a store")
         result, ends = cls(name), 1 + 2 * int(words[0])
         result._runs = [(int(first), int(last)) for first, last in words[1:ends].reshape(-1, 2)]
         if len(words) > ends:

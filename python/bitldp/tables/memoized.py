@@ -84,7 +84,7 @@ class Days:
 
     def __init__(self, most: int | None, store: str | os.PathLike[str] | None) -> None:
         if (most is None) != (store is None):
-            raise PlanError("most and store go together: a private file counts the values of each record")
+            raise PlanError("most and store need each other: a private file counts the values of each record")
         self.most = None if most is None else checks.integer("most", most, 1)
         self.path = None if store is None else resolved(store)
         self._open: sqlite3.Connection | None = None

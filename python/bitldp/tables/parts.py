@@ -121,7 +121,7 @@ def saved_counts(text: str, form: str, versions: Sequence[int], plan: str) -> di
     except ValueError as error:
         raise PlanError(str(error)) from None
     if not isinstance(saved, dict) or saved.get("format") != form:
-        raise PlanError(f"text: is no {form} document")
+        raise PlanError(f"text: is not a {form} document")
     if saved.get("version") not in versions or saved.get("plan") != plan:
         raise PlanError("text: is of another version, or of another plan")
     return saved

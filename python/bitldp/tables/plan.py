@@ -244,7 +244,7 @@ class TablePlan(ClientForm):
         try:
             document = json.loads(text)
         except (ValueError, RecursionError):
-            raise PlanError("text: is no JSON") from None
+            raise PlanError("text: is not JSON") from None
         return cls.from_document(document)
 
     @classmethod
@@ -338,7 +338,7 @@ class TableRelease(ChargedRelease):
     ) -> None:
         if (key is None) != (record is None):
             raise PlanError(
-                "key and record go together: the reports are a function of the key and the record's id"
+                "key and record need each other: reports are a function of the key and the record's id"
             )
         if key is not None and not isinstance(key, ReleaseKey):
             raise TypeError(f"key: must be a ReleaseKey, not {type(key).__name__}")

@@ -183,7 +183,7 @@ class QuestionCounts:
             made._counting.restore(saved)
             made._parts.restore(saved)
         except (KeyError, ValueError, TypeError, AttributeError, OverflowError):
-            raise PlanError(f"text: is no {_FORMAT} document") from None
+            raise PlanError(f"text: is not a {_FORMAT} document") from None
         return made
 
 

@@ -125,7 +125,9 @@ class Questions:
             raise PlanError("table: all columns are kept: count them as they are")
         if self.within:
             if kept:
-                raise PlanError("where: of a released column goes with a table of released columns alone")
+                raise PlanError(
+                    "where: a condition on a released column needs a table of released columns only"
+                )
             return (yield from self._ratios("share", ", ".join(columns), split, None, [], ()))
         if len(split) == 1 and not kept and self._by_counts(split[0]):
             return (yield from self._alone(split[0], "share", ()))

@@ -63,7 +63,7 @@ def opened_store(path: Path, owner: str, tables: Sequence[str]) -> Iterator[sqli
                 store.execute("ROLLBACK")
                 raise
     except sqlite3.Error as error:
-        raise PlanError(f"{path}: is no file of records that were seen ({error})") from None
+        raise PlanError(f"{path}: is not a store of records ({error})") from None
 
 
 def keep_types(

@@ -117,9 +117,7 @@ def checked_types(types: Any, codecs: Sequence[ColumnCodec]) -> dict[str, str]:
         raise PlanError(f"types: column {absent[0]!r} has none; either all columns have a type, or none has")
     others = [name for name in types if name not in names]
     if len(others) > 1:
-        raise PlanError(
-            f"types: {others[1]!r} is no column of the plan; beside them there is the ids' column"
-        )
+        raise PlanError(f"types: {others[1]!r} is not a column of the plan, nor the ids' column")
     return dict(types)
 
 

@@ -53,7 +53,7 @@ class WordColumn(ColumnCodec, takes="words"):
     def _form(self) -> str:
         if self.settings.output not in (None, "codes"):
             asked = self.settings.spelled("output", self.settings.output)
-            raise PlanError(f"{asked}: a report of {self.settings.mechanism} is no word; use codes")
+            raise PlanError(f"{asked}: a report of {self.settings.mechanism} is not a word; use codes")
         return "codes"
 
     def _decoding(self) -> Decoding:

@@ -78,7 +78,7 @@ def codes_of_values(
     if wrong.any():
         row, column = divmod(int(np.argmax(wrong[which])), values.shape[1])
         raise DataError(
-            f"row {first_row + row}, column {names[column]!r}: is no report of the plan's mechanism"
+            f"row {first_row + row}, column {names[column]!r}: is not a report of the plan's mechanism"
         )
     codes: NDArray[np.uint32] = order[slots].astype(np.uint32)[which].reshape(values.shape)
     return codes

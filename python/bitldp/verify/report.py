@@ -651,9 +651,9 @@ def _signed(report: Mapping[str, Any], key: bytes) -> Iterator[Statement]:
     try:
         public = load_pem_public_key(key)
     except ValueError:
-        raise Unproven("--signed-by is no public key in PEM") from None
+        raise Unproven("--signed-by is not a public key in PEM") from None
     if not isinstance(public, Ed25519PublicKey):
-        raise Unproven("--signed-by is no key of Ed25519")
+        raise Unproven("--signed-by is not an Ed25519 key")
     signed = {name: value for name, value in report.items() if name != "signature"}
     try:
         public.verify(bytes.fromhex(report["signature"]), b"bitldp report\0" + canonical(signed).encode())

@@ -266,7 +266,7 @@ def test_a_file_that_changes_meanwhile_is_refused(folder: Path, monkeypatch: pyt
     monkeypatch.setattr(staging.Staging, "keep", changed)
     done = invoke("perturb", "in", "-o", "out", *KEYED)
     assert done.exit_code == 1
-    assert "was changed while it was read" in done.output
+    assert "changed while it was being read" in done.output
     assert not Path("out").exists()
 
 
@@ -348,7 +348,7 @@ def test_folders_of_a_column_that_is_not_kept_are_refused(folder: Path) -> None:
     TablePlan(plan().columns).write("plan.toml")
     done = invoke("perturb", "in", "-o", "out", *KEYED)
     assert done.exit_code == 2
-    assert "column 'survey': files are in folders of it, and the plan does not keep it" in done.output
+    assert "column 'survey': the files are partitioned by it, and the plan does not keep it" in done.output
     assert invoke("perturb", "in", "-o", "out.parquet", *KEYED).exit_code == 0  # in which it is no column
     options = ("--mechanism", "grr", "--epsilon", 1, "--columns", "survey", "--categories", "a,b")
     for target in ("out", "one.parquet"):
@@ -393,7 +393,7 @@ def test_a_folder_is_replaced_only_where_it_is_a_release(folder: Path) -> None:
         (("plan.toml", "key", "-o", "out"), "cannot tell the format"),
         (("in", "-o", "no/out"), "the folder no does not exist"),
         (("in", "-o", "plan.toml/"), "is a file or a link"),
-        (("in", "-o", "out", "--report", "r.json"), "a folder has its report in it"),
+        (("in", "-o", "out", "--report", "r.json"), "the report of a folder is written into it"),
         (("in", "-o", "out", "--to", "npy"), "a folder holds tables"),
         (("s4://bucket/people", "-o", "out"), "no file system is known for it"),
     ],
@@ -453,7 +453,7 @@ def test_a_remote_file_that_changes_is_refused(folder: Path, monkeypatch: pytest
     monkeypatch.setattr(staging.Staging, "keep", changed)
     done = invoke("perturb", "memory://people", "-o", "out", *KEYED)
     assert done.exit_code == 1
-    assert "people-005.parquet: was changed while it was read" in done.output
+    assert "people-005.parquet: changed while it was being read" in done.output
 
 
 @pytest.mark.slow

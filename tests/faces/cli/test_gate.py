@@ -84,14 +84,14 @@ def test_the_check_says_what_may_leave(written) -> None:
 
 def test_a_ledger_is_begun_once_and_by_hand(written, tmp_path) -> None:
     path = written(begun=False)
-    with pytest.raises(CommandError, match="there is no ledger; --begin begins it, once"):
+    with pytest.raises(CommandError, match="no such ledger; create it once with --begin"):
         policy_of(path)
     assert invoke("gate", path, "--begin").exit_code == 0
     with bitldp.Ledger.open(tmp_path / "ledger.json", budget=40.0) as ledger:
         ledger.charge(bitldp.Duchi(epsilon=1.0))
     again = invoke("gate", path, "--begin")
     assert again.exit_code == 1
-    assert "is there already, and its budget is not given again" in again.stderr
+    assert "exists already; its budget cannot be given again" in again.stderr
     assert bitldp.Ledger.load(tmp_path / "ledger.json").spent == pytest.approx(1.0)
 
 
@@ -137,7 +137,7 @@ def test_a_wrong_policy_is_refused_by_name(sentence, written) -> None:
         (("--supernode", "127.0.0.1:9094"), "give --app-user, or --listen"),
         (("--supernode", "127.0.0.1:9094", "--listen", "127.0.0.1:1", "--app-user", "fl"), "give --app-user"),
         (("--supernode", "127.0.0.1:9094", "--app-user", "fl"), "--app-home is needed"),
-        (("--supernode", "127.0.0.1:9094", "--listen", "127.0.0.1:1", "--hide", "/x"), "go with --app-user"),
+        (("--supernode", "127.0.0.1:9094", "--listen", "127.0.0.1:1", "--hide", "/x"), "need --app-user"),
         (("--supernode", "10.0.0.1:9094", "--listen", "127.0.0.1:1"), "--root-certificates is needed"),
         (("--supernode", "127.0.0.1", "--listen", "127.0.0.1:1"), "--supernode: must be host:port"),
     ],

@@ -89,7 +89,7 @@ def test_reports_that_were_charged_are_known(spent):
     shutil.copy(spent / "kept", spent / "people.ledger")  # an older copy is put back
     refused = ledger(spent, "check", spent / "third.csv.privacy.json")
     assert refused.exit_code == 1
-    assert "does not begin with the charges that it had then" in refused.output
+    assert "does not start with the charges that it had then" in refused.output
     text = (spent / "people.ledger").read_text()
     (spent / "people.ledger").write_text(text.replace('"count": 1', '"count": 2', 1))
     damaged = ledger(spent, "check")
@@ -121,7 +121,7 @@ def test_a_reservation_is_drawn_on_by_name(spent):
         (("reserve", "people.ledger", "May", "much"), "reserve: the epsilon must be a number, got much"),
         (("reserve", "people.ledger", "May", "9"), "exceed the budget"),
         (("check", "people.ledger", "people.csv"), "people.csv: is no privacy report"),
-        (("show", "people.ledger", "--delta", ".1"), "--delta: goes with reserve"),
+        (("show", "people.ledger", "--delta", ".1"), "--delta: only for reserve"),
     ],
 )
 def test_what_is_asked_wrongly_is_named(spent, monkeypatch, arguments, said):

@@ -101,7 +101,7 @@ def test_the_second_of_two_runs_is_refused(
 
     monkeypatch.setattr(_perturb, "privacy_report", other)
     result = invoke("perturb", source, "-o", target, *FRR, "--columns", "x", *force)
-    refused(result, 1, "another run wrote it meanwhile; nothing was replaced")
+    refused(result, 1, "another run has written it meanwhile; nothing was replaced")
     assert source.with_name(name).read_text() == "of another run"
     assert names(source.parent) == sorted([source.name, name])
 

@@ -65,7 +65,7 @@ def test_json_holds_plan_and_errors(tmp_path):
         (("--columns", "sex", "--categories", "f,m"), "--categories: name the column"),
         (
             ("--columns", "sex", "--categories", "sex=f,m", "--questions", "why"),
-            "questions: 'why' is no question",
+            "questions: 'why' is not a question",
         ),
         (("--columns", "age"), "'age': the table must have exactly one"),
     ],

@@ -80,7 +80,7 @@ def test_answers_come_as_a_table_as_csv_and_by_group(folder: Path, tmp_path: Pat
     assert lines[0].startswith("survey,column,what,category,estimate,stderr,low,high,records")
     assert len(lines) == 1 + 2 * 9
     for arguments, words in [
-        (("--group-by", "height"), "--group-by: 'height' is no column that the plan keeps"),
+        (("--group-by", "height"), "--group-by: 'height' is not a column that the plan keeps"),
         (("--level", "1"), "--level: must be"),
         (("--format", "xml"), "--format xml: must be"),
         (("--report", tmp_path / "none"), "no such report"),
@@ -139,7 +139,7 @@ def test_a_ledger_is_charged_before_anything_leaves(folder: Path, tmp_path: Path
     ledger = tmp_path / "ledger.json"
     refused = perturb(folder, "people.csv", tmp_path / "a.csv", "--ledger", ledger)
     assert refused.exit_code == 2
-    assert "--budget E begins one" in refused.output
+    assert "--budget E creates one" in refused.output
     assert (
         perturb(folder, "people.csv", tmp_path / "a.csv", "--ledger", ledger, "--budget", 10).exit_code == 0
     )
@@ -171,7 +171,7 @@ def test_a_ledger_that_was_put_back_is_refused_after_a_report(small: Path, tmp_p
     refused = perturb(small, "people.csv", third, "--ledger", ledger, "--after", _report(second))
     assert refused.exit_code == 1
     assert f"does not begin with the 3 charges of --after {_report(second)}" in refused.output
-    assert "an older copy was put back, perhaps" in refused.output
+    assert "an older copy may have been restored" in refused.output
     assert not third.exists()
     assert ledger.read_bytes() == older.read_bytes()
     ledger.unlink()
@@ -187,11 +187,11 @@ def test_after_needs_a_ledger_and_the_report_of_one(small: Path, tmp_path: Path)
     none, broken = tmp_path / "none.json", tmp_path / "broken.json"
     broken.write_text(json.dumps({"ledger_state": {"entries": -1, "sha256": "x"}}))
     for given, words in (
-        (("--after", _report(target)), "--after: is for a ledger"),
+        (("--after", _report(target)), "--after: needs --ledger"),
         (("--after", none, "--ledger", ledger), "none.json: No such file"),
-        (("--after", broken, "--ledger", ledger), "is no privacy report of a run that charged a ledger"),
-        (("--after", _report(target), "--ledger", ledger), "is no privacy report of a run that charged"),
-        (("--after", broken, "--ledger", none, "--budget", 9), "--after, --budget: a ledger that begins"),
+        (("--after", broken, "--ledger", ledger), "is not a privacy report of a run that charged a ledger"),
+        (("--after", _report(target), "--ledger", ledger), "is not a privacy report of a run that charged"),
+        (("--after", broken, "--ledger", none, "--budget", 9), "--after, --budget: a new ledger"),
     ):
         refused = perturb(small, "people.csv", tmp_path / "b.csv", *given)
         assert refused.exit_code == 2, refused.output
@@ -220,12 +220,12 @@ def test_a_state_of_a_ledger_that_cannot_be_is_false(small: Path, tmp_path: Path
         (("--mechanism", "grr"), "--plan: says mechanisms and columns itself"),
         (("--columns", "height"), "--plan: says mechanisms and columns itself; leave out --columns"),
         (("--keep", "id", "--integer-bits", "8"), "leave out --keep, --integer-bits"),
-        (("--seed", "1"), "--seed does not go with --plan"),
-        (("--record", "id"), "--record goes with the release's key"),
+        (("--seed", "1"), "--seed does not work with --plan"),
+        (("--record", "id"), "--record needs the release's key"),
         (("--key-env", "NO_SUCH"), "--record: a key needs"),
         (("--record", "id", "--key-env", "NO_SUCH_KEY"), "the variable NO_SUCH_KEY is not set"),
         (("--record", "id", "--key-file", "no.key"), "--key-file: no.key: no such file"),
-        (("--budget", "3"), "--budget: begins a ledger"),
+        (("--budget", "3"), "--budget: creates a ledger"),
     ],
 )
 def test_what_does_not_go_together_is_said(
@@ -244,7 +244,10 @@ def test_a_bad_plan_names_its_line(folder: Path, tmp_path: Path) -> None:
     bad.write_text("\n".join([*lines[:line], 'mechanism = "GRRR"', *lines[line + 1 :]]))
     result = invoke("perturb", folder / "people.csv", "-o", tmp_path / "x.csv", "--plan", bad)
     assert result.exit_code == 2
-    assert f"{bad}: line {line + 1}: mechanism: 'GRRR' is none of bitldp's; is GRR meant?" in result.output
+    assert (
+        f"{bad}: line {line + 1}: mechanism: 'GRRR' is not a mechanism of bitldp; is GRR meant?"
+        in result.output
+    )
     missing = invoke(
         "perturb", folder / "people.csv", "-o", tmp_path / "x.csv", "--plan", tmp_path / "no.toml"
     )

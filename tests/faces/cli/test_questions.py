@@ -119,27 +119,27 @@ def test_answers_are_shown_as_a_table_and_as_csv(released: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--by", "income"), "--by: goes with a question"),
-        (("--project",), "goes with a question"),
+        (("--by", "income"), "--by: needs a question"),
+        (("--project",), "needs a question"),
         (("--mean", "hours", "--share", "income"), "one question at a time"),
         (("--mean", "hours,wage"), "--mean: takes one column"),
         (("--ratio", "hours"), "--ratio: takes two columns"),
         (("--cdf", "age"), "--at: goes with --cdf"),
         (("--regress", "hours"), "--on: goes with --regress"),
-        (("--table", "income", "--by", "survey"), "--by: does not go with --table"),
+        (("--table", "income", "--by", "survey"), "--by: cannot be combined with --table"),
         (("--quantile", "age", "--q", "half"), "--q: must be numbers"),
         (("--quantile", "age", "--q", "2"), "q: must be above 0"),
-        (("--mean", "hours", "--group-by", "survey"), "--group-by: does not go with a question"),
+        (("--mean", "hours", "--group-by", "survey"), "--group-by: cannot be combined with a question"),
         (("--mean", "hours", "--simultaneous", "all"), "--simultaneous all: must be one of"),
         (("--quantile", "hours"), "a plan with GRR and interval="),
         (("--mean", "name"), "was not released"),
-        (("--where", "survey=a"), "--where: goes with a question"),
-        (("--every", "day"), "--every: goes with a question"),
+        (("--where", "survey=a"), "--where: needs a question"),
+        (("--every", "day"), "--every: needs a question"),
         (("--mean", "hours", "--where", "survey"), "--where survey: must be a column, one of = !="),
         (("--mean", "hours", "--where", "age<30,40"), "< takes one value"),
-        (("--mean", "hours", "--where", "income=none"), "is none of column 'income'"),
+        (("--mean", "hours", "--where", "income=none"), "is not in column 'income'"),
         (("--mean", "hours", "--bins", "3"), "--bins: goes with --histogram"),
-        (("--difference", "hours"), "--difference: goes with --by"),
+        (("--difference", "hours"), "--difference: needs --by"),
         (("--logistic", "income"), "--on: goes with --regress or --logistic"),
         (("--mean", "hours", "--every", "hour", "--by", "date"), "every: must be one of 'day'"),
     ],
@@ -173,7 +173,7 @@ def test_counts_are_kept_and_added_to(released: Path, tmp_path: Path) -> None:
         "is no bitldp.question document" in invoke("estimate", released, *question, "--counts", kept).output
     )
     assert [each.name for each in tmp_path.glob("*.part")] == []
-    assert "goes with a question" in invoke("estimate", released, "--counts", kept).output
+    assert "needs a question" in invoke("estimate", released, "--counts", kept).output
 
 
 def test_two_releases_are_joined_by_pseudonyms(tmp_path: Path) -> None:
@@ -213,4 +213,4 @@ def test_two_releases_are_joined_by_pseudonyms(tmp_path: Path) -> None:
     assert "needs a key, and record='id'" in " ".join(refused.output.split())
     join = ("--join", tmp_path / "income.parquet")
     both = invoke("estimate", tmp_path / "hours.parquet", *question, *join, "--counts", tmp_path / "c")
-    assert "--counts: goes with one table" in both.output
+    assert "--counts: works with one table" in both.output

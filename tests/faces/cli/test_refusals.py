@@ -67,8 +67,8 @@ USAGE = {
     ),
     "an open quote": ((*FRR, "--columns", '"age'), "--columns: not a list with commas"),
     "too many points": ((*BRR, "--low", 0, "--high", 3, "--points", 10**10), "--points: must be at most 65"),
-    "delimiter of two bytes": ((*FRR, "--columns", "age", "--delimiter", "§"), "a character of ASCII"),
-    "delimiter of ends": ((*FRR, "--columns", "age", "--delimiter", "\n"), "a character of ASCII"),
+    "delimiter of two bytes": ((*FRR, "--columns", "age", "--delimiter", "§"), "an ASCII character"),
+    "delimiter of ends": ((*FRR, "--columns", "age", "--delimiter", "\n"), "an ASCII character"),
     "two lists": ((*GRR, "--columns", "city", "--categories", "a,b", "--categories", "a,c"), "two lists"),
     "no such file of categories": (
         (*GRR, "--columns", "city", "--categories-file", "none"),
@@ -84,7 +84,10 @@ USAGE = {
         ("--mechanism", "warner-rr", "--epsilon", 1, "--columns", "city", "--categories", "a,b,c"),
         "takes a column of 2 categories",
     ),
-    "label without budget": ((*FRR, "--columns", "age", "--label", "city"), "--label-epsilon go together"),
+    "label without budget": (
+        (*FRR, "--columns", "age", "--label", "city"),
+        "--label-epsilon need each other",
+    ),
     "bitrand without label": (("--mechanism", "bitrand", "--epsilon", 1, "--columns", "age"), "with --label"),
     "hybrid without range": (HYBRID, "hybrid on numbers needs the public range: --low and --high"),
     "hybrid on points": (
@@ -107,7 +110,7 @@ USAGE = {
     **{
         f"delimiter {each}": (
             (*FRR, "--columns", "age", "--delimiter", each),
-            "no letter, digit, sign or point, which numbers are made of",
+            "must not be a letter, digit, sign or point, since numbers contain them",
         )
         for each in (".", "-", "1", "e")
     },

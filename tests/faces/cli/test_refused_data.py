@@ -269,7 +269,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
     result = invoke("perturb", source, "-o", target, *FRR, *columns)
     assert done
     assert result.exit_code == 1, result.output
-    assert result.stderr.splitlines()[-1] == f"error: {source}: was changed while it was read"
+    assert result.stderr.splitlines()[-1] == f"error: {source}: changed while it was being read"
     assert not target.exists()
 
 
@@ -281,5 +281,5 @@ def test_an_array_of_a_shape_that_cannot_be(tmp_path: Path, shape: tuple[int, ..
         np.lib.format.write_array_header_1_0(file, header)
         file.write(bytes(64))
     result = invoke("perturb", source, "-o", tmp_path / "o.npy", *FRR)
-    said = "its header says a negative length" if min(shape) < 0 else "not a complete .npy file"
+    said = "its header states a negative length" if min(shape) < 0 else "not a complete .npy file"
     refused(result, 1, said)

@@ -56,7 +56,7 @@ def test_a_report_is_signed_by_the_key_that_is_given_and_no_other(folder: Path) 
     assert "the signature: is NOT that of the key that was given" in other.output
     none = verified(folder, "own.key")  # the private one
     assert none.exit_code == 3
-    assert "is no public key in PEM" in none.output
+    assert "is not a public key in PEM" in none.output
     assert verified(folder, "nobody.pub").exit_code == 2
 
 
@@ -124,7 +124,7 @@ def test_a_private_key_is_its_owners_and_is_shown_nowhere(folder: Path, tmp_path
     broken.chmod(0o600)
     for path, words in [
         (readable, "others may read it"),
-        (broken, "is no private key of Ed25519 in PEM"),
+        (broken, "is not an unencrypted Ed25519 private key"),
         (folder / "own.key.pub", "others may read it"),
         (tmp_path / "none.key", "No such file"),
     ]:

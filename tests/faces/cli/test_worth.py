@@ -124,7 +124,7 @@ def test_where_nothing_unbiased_exists_it_is_said(heights: Path, tmp_path: Path)
         ),
         (
             ("grr", "--categories", "a,b", "--epsilon", 1, "--decode", "unbiased"),
-            "its columns are no numbers",
+            "its columns are not numbers",
         ),
     ],
 )

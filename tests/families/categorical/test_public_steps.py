@@ -180,7 +180,7 @@ def test_what_does_not_fit_is_refused() -> None:
         mechanism.randomize([1], first=-1)
     with pytest.raises(ValueError, match="x: "):
         mechanism.randomize([50], first=0)
-    with pytest.raises(ValueError, match="out: not offered"):
+    with pytest.raises(ValueError, match="out: not supported"):
         mechanism.randomize([1], out=np.zeros(1, np.uint8))
     with pytest.raises(TypeError, match="reports: must be a pair"):
         mechanism.estimate_frequencies([1, 2, 3])

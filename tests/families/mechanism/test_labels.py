@@ -140,7 +140,7 @@ def test_refusals(kind):
         (["Paris"], ValueError, "at least 2 are needed, got 1"),
         (["Paris", "Paris"], ValueError, "must be distinct"),
         (["Paris", 1], TypeError, "must be all of one type"),
-        ({"Paris", "Rome"}, TypeError, "must be in order"),
+        ({"Paris", "Rome"}, TypeError, "must be a sequence"),
         (2.5, TypeError, "must be an integer, not float"),
         (None, TypeError, "must be an integer, not NoneType"),
         (1, ValueError, "must be at least 2"),

@@ -93,7 +93,7 @@ def test_outputs_agree(case):
 def test_out_is_filled(case):
     mechanism, inputs = case.make(), case.inputs(np.random.default_rng(0), 64)
     if getattr(mechanism, "regions", None) is not None:
-        with pytest.raises(ValueError, match="out: not offered with regions"):
+        with pytest.raises(ValueError, match="out: not supported with regions"):
             mechanism.randomize(*inputs, out=np.empty(64, np.uint8))
         return
     for form in case.outputs:

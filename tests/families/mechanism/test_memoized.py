@@ -36,7 +36,7 @@ class FromVariable:
 
 def test_a_key_of_zeros_is_no_secret():
     """What an unset buffer or a file that nothing was written to holds."""
-    mechanism, refused = bitldp.GRR(4, epsilon=1.0), "key: all bytes are 0, which is no secret"
+    mechanism, refused = bitldp.GRR(4, epsilon=1.0), "key: must not be all zeros"
     with pytest.raises(ValueError, match=refused):
         Memoized(mechanism, bytes(32), question="browser")
     with pytest.raises(ValueError, match=refused):

@@ -68,7 +68,7 @@ def test_a_single_value(mechanism):
         assert isinstance(mechanism, (bitldp.OUE, bitldp.SUE, bitldp.LabelLaplace, bitldp.SampledSigns)) or (
             mechanism.k is not None
         )
-    with pytest.raises(ValueError, match=r"^out: not offered"):
+    with pytest.raises(ValueError, match=r"^out: not supported"):
         mechanism.randomize(one, out=np.empty((), np.uint8))
 
 

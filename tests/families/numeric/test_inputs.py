@@ -148,7 +148,7 @@ def test_options_of_randomize(kind):
         refused(ValueError, "^threads: ", mechanism.randomize, x, threads=0)
         refused(ValueError, "^first_chunk: ", mechanism.randomize, x, first_chunk=-1)
         refused(TypeError, "^rng: ", mechanism.randomize, x, rng=1.5)
-    refused(ValueError, "^out: not offered", sampled.randomize, x, out=np.zeros((5, 1), np.uint8))
+    refused(ValueError, "^out: not supported", sampled.randomize, x, out=np.zeros((5, 1), np.uint8))
     dtype = split.randomize(x).dtype
     for out in (np.zeros((5, 2), dtype), np.zeros((5, 3), np.float16), np.zeros((3, 5), dtype).T):
         refused((ValueError, TypeError), "^out", split.randomize, x, out=out)

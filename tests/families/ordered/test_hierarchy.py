@@ -198,7 +198,7 @@ def test_what_is_refused() -> None:
         mechanism.estimate_range(reports, 5, 51)
     with pytest.raises(ValueError, match=r"^q: must be from 0 to 1"):
         mechanism.estimate_quantile(reports, math.nan)
-    with pytest.raises(ValueError, match=r"^project: not offered"):
+    with pytest.raises(ValueError, match=r"^project: not supported"):
         mechanism.estimate_frequencies(reports, project=True)
     with pytest.raises(ValueError, match=r"^reports: at least one"):
         mechanism.accumulator().estimate_range(0, 1)

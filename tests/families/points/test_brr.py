@@ -240,11 +240,11 @@ def test_encode_finds_the_nearest_candidate():
         ({"candidates": 5, "interval": (0.0, np.inf)}, "interval: must be finite"),
         ({"candidates": 5, "interval": (-1.7e308, 1.7e308)}, "interval: high - low and the step"),
         ({"candidates": 5, "interval": (0.0, 1e-323)}, "interval: high - low and the step"),
-        ({"candidates": 1000, "interval": (-8e307, 8e307)}, "candidates: the losses between them add up"),
+        ({"candidates": 1000, "interval": (-8e307, 8e307)}, "candidates: the sum of the losses"),
         ({"candidates": 2**31}, "candidates: must be at most 16777216"),
         ({"candidates": 2**63}, "candidates: must be at most 16777216"),
         ({"candidates": [-1.7e308, 1.7e308]}, "candidates: must be finite, and so must their differences"),
-        ({"candidates": [0.0, 1e308, 1.7e308]}, "metric: must give finite|candidates: the losses"),
+        ({"candidates": [0.0, 1e308, 1.7e308]}, "metric: must give finite|candidates: the sum of the losses"),
         ({"candidates": 5, "features": 2**32}, "features: must be at most 4294967295"),
         ({"candidates": 5, "interval": (0.0, 1.0, 2.0)}, "interval: must be a pair"),
         ({"candidates": [1.0, 2.0], "interval": (0.0, 1.0)}, "interval: needs a number"),
@@ -283,7 +283,7 @@ def test_points_in_space_have_letters_of_their_own():
     mechanism = bitldp.BRR(POINTS, epsilon=1.0)
     values = mechanism.randomize([3, 4], rng=1, output="values")
     np.testing.assert_array_equal(values, POINTS[mechanism.randomize([3, 4], rng=1)])
-    with pytest.raises(ValueError, match="out: not offered for points in space"):
+    with pytest.raises(ValueError, match="out: not supported for points in space"):
         mechanism.randomize([3, 4], output="values", out=np.zeros((2, 2)))
     with pytest.raises(TypeError, match="regions: must be integers or strings"):
         bitldp.BRR(POINTS, epsilon=1.0, regions=np.linspace(0.0, 1.0, 24))

@@ -123,7 +123,7 @@ def test_a_pickle_has_the_table_and_is_checked():
     again = pickle.loads(pickle.dumps(mechanism))
     assert again.channel.weights() == mechanism.channel.weights()
     rebuild, (kind, parameters, tables) = mechanism.__reduce__()
-    with pytest.raises(ValueError, match="epsilon: the table"):
+    with pytest.raises(ValueError, match="epsilon: the stored table"):
         rebuild(kind, {**parameters, "epsilon": 0.4}, tables)
 
 

@@ -109,7 +109,7 @@ def test_lists_of_items() -> None:
         mechanism.indicators([["d"]])
     with pytest.raises(ValueError, match="x: "):
         mechanism.randomize([[1, 0, 2]])
-    with pytest.raises(ValueError, match="project: not offered"):
+    with pytest.raises(ValueError, match="project: not supported"):
         mechanism.estimate_frequencies([0, 1], project=True)
     with pytest.raises(ValueError, match="padding: "):
         bitldp.ItemSet(3, epsilon=1.0, padding=0)
@@ -190,7 +190,7 @@ def test_estimates_and_refusals() -> None:
         bitldp.KeyValue(2, epsilon=1.0, padding=1, clip=False).randomize([[0.0, 1.5]])
     with pytest.raises(TypeError, match="x: "):
         mechanism.randomize([["a", "b", "c"]])
-    with pytest.raises(ValueError, match="project: not offered"):
+    with pytest.raises(ValueError, match="project: not supported"):
         mechanism.estimate_frequencies(reports, project=True)
     with pytest.raises(ValueError, match="no unbiased decode"):
         bitldp.KeyValue(2, epsilon=0.0, padding=1).accumulator()

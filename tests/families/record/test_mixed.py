@@ -63,7 +63,7 @@ def test_mixed_refusals():
         mechanism.randomize(np.zeros((5, 3)), np.zeros((5, 2), int))
     with pytest.raises(TypeError, match=r"^y: must be an array of integers"):
         mechanism.randomize(np.zeros((5, 2)), np.zeros((5, 2)))
-    with pytest.raises(ValueError, match=r"^out: not offered"):
+    with pytest.raises(ValueError, match=r"^out: not supported"):
         mechanism.randomize(np.zeros((5, 2)), np.zeros((5, 2), int), out=np.zeros(3))
     with pytest.raises(ValueError, match=r"^number: must be one of"):
         MixedRecord([3], features=2, epsilon=1.0, number="Duchy")

@@ -221,7 +221,7 @@ def test_what_is_refused_of_data() -> None:
         mechanism.randomize(np.zeros((5, 2)), np.zeros((4, 2), int))
     with pytest.raises(ValueError, match=r"^x: .*NaN"):
         mechanism.randomize([[np.nan, 0.0]], [[0, 0]])
-    with pytest.raises(ValueError, match=r"^out: not offered"):
+    with pytest.raises(ValueError, match=r"^out: not supported"):
         mechanism.randomize(np.zeros((5, 2)), np.zeros((5, 2), int), out=np.zeros(3))
     assert mechanism.outside([[2.0, 0.5], [-2.0, 1.0]]) == 2
     strict = bitldp.MixedCap([2], features=1, epsilon=1.0, clip=False)

@@ -481,7 +481,7 @@ def test_released_data_is_charged_to_a_ledger_that_was_begun(tmp_path):
         data(budget=5.0)
     with Ledger.open(path, budget=1.5, create=True):
         pass
-    with pytest.raises(ValueError, match=r"was begun with budget 1\.5"):
+    with pytest.raises(ValueError, match=r"was created with budget 1\.5"):
         data(budget=5.0).get(lambda: (SECRET[None], None))
     link.symlink_to(path)
     made = PrivateData(tmp_path / "a.npz", mechanism, ledger=link)

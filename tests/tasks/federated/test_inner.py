@@ -203,7 +203,7 @@ def test_a_base_that_only_configures_is_taken() -> None:
             {"mechanism": CODEC, "fraction_train": 0.5},
             "fraction_train: give it to FedAdam",
         ),
-        ((CODEC,), {"mean_only": True}, "mean_only: says something of an inner strategy, and there is none"),
+        ((CODEC,), {"mean_only": True}, "mean_only: needs an inner strategy"),
     ],
 )
 def test_what_does_not_fit(arguments: Any, named: Any, message: str) -> None:

@@ -295,7 +295,7 @@ def test_a_node_has_a_ledger_of_its_own_that_outlives_the_run(monkeypatch, tmp_p
     assert rounds()[1] == [True] * 9  # another run
     assert rounds(budget=99.0)[1] == [True] * 9
     assert (
-        "was begun with budget 24 and delta 0, not 99 and 0; name another file, or ledger='run'"
+        "was created with budget 24 and delta 0, not 99 and 0; name another file, or ledger='run'"
         in caplog.text
     )
     del context.node_config["partition-id"]
@@ -311,7 +311,7 @@ def test_a_budget_of_one_run_is_spelled_and_warned_of():
         private(ledger=None)
     with pytest.warns(RunBudgetWarning, match="the budget of 100 is that of one run"):
         private()
-    with pytest.raises(ValueError, match="create: is for a path"):
+    with pytest.raises(ValueError, match="create: needs a ledger with a path"):
         private(ledger=None, create=True)
 
 

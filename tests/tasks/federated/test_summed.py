@@ -380,7 +380,7 @@ def test_a_ledger_of_local_releases_takes_sums_once_they_are_allowed(tmp_path) -
     assert asked.server.opened is not None
     ledger = own.account.ledger(asked.grid.contexts[2])
     assert (ledger.spent, ledger.sums.spent) == (bitldp.WarnerRR(epsilon=1.0).guarantee.record, 1.0)
-    with pytest.raises(TypeError, match="budget: what sums may cost is said by the ledger"):
+    with pytest.raises(TypeError, match="budget: sums have a budget in the ledger"):
         mod(agreement, ledger=place, budget=3.0)
 
 
@@ -396,7 +396,7 @@ def test_the_usual_ledger_is_a_file_of_the_node_for_its_sums(tmp_path, monkeypat
         f"node-{client}.sums.json" for client in range(CLIENTS)
     }
     other = SummedMod(agreement, lambda context: keys[context.node_config["partition-id"]], budget=2.0)
-    with pytest.raises(ValueError, match="was begun with budget 1 and delta 1e-06 for sums, not 2"):
+    with pytest.raises(ValueError, match="was created with budget 1 and delta 1e-06 for sums, not 2"):
         other.account.ledger(InProcessGrid(client_app(own), 1).contexts[2])
     with pytest.raises(RoundFailedError, match="stage mask: 0 clients"):
         run(agreement, client_app(own), first_number=99)

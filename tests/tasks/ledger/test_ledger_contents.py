@@ -105,7 +105,7 @@ LIES = {
                 "sha256": digest(cut),
             }
         ),
-        "entry 0: does not follow the one before it",
+        "entry 0: does not follow from the one before it",
     ),
     "nameless-reservation": (changed(*FIRST, "mechanism", to="reservation"), "reservation: must have a name"),
     "no-reservation": (changed(*FIRST, "reservation", to="May"), "reservation: the ledger has none"),

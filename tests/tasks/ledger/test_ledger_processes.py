@@ -358,7 +358,7 @@ def test_a_budget_is_that_of_the_beginning(tmp_path):
         assert (ledger.budget, ledger.delta) == (3.0, 0.5)
     for other in ({"budget": 4.0}, {"delta": 0.0}, {"budget": 3.0, "delta": 0.25}):
         for create in (True, False):
-            with pytest.raises(ValueError, match=r"was begun with budget 3 and delta 0\.5, not"):
+            with pytest.raises(ValueError, match=r"was created with budget 3 and delta 0\.5, not"):
                 Ledger.open(path, **other, create=create).__enter__()
     for same in ({}, {"budget": 3.0}, {"budget": 3.0, "delta": 0.5}):
         with Ledger.open(path, **same, create=True) as ledger:

@@ -190,8 +190,8 @@ def test_a_table_of_another_plan_is_refused() -> None:
 @pytest.mark.parametrize(
     ("name", "values", "words"),
     [
-        ("height", [170.0] * 10, "row 1, column 'height': is no report"),
-        ("height", [None] * 10, "row 1, column 'height': is no report"),
+        ("height", [170.0] * 10, "row 1, column 'height': is not a report"),
+        ("height", [None] * 10, "row 1, column 'height': is not a report"),
         ("city", ["Paris"] * 9 + ["Berne"], "row 10, column 'city': is not one of"),
         ("drink=tea", [0] * 9 + [None], "row 10, column 'drink=tea': missing"),
     ],

@@ -398,7 +398,7 @@ def test_an_older_store_is_refused_by_what_the_ledger_knows(tmp_path: Path, ledg
     ledger.charge(bitldp.GRR(2, epsilon=0.0), note=release.counted_as)  # as a run enters its output
     assert release.charge(ledger) is None
     path.write_bytes(older)
-    with pytest.raises(PlanError, match="an older copy of it was put back"):
+    with pytest.raises(PlanError, match="an older copy of it was restored"):
         days(path, 3).charge(ledger)
 
 

@@ -80,7 +80,7 @@ def test_another_file_or_release_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="holds the records of another release"):
         release(snapshot="2026-12").stream(path)(TABLE.slice(0, 5))
     path.write_text("something else " * 100)
-    with pytest.raises(PlanError, match="is no file of records that were seen"):
+    with pytest.raises(PlanError, match="is not a store of records"):
         release().stream(path)(TABLE.slice(0, 5))
     with pytest.raises(PlanError, match=r"give plan\.release a key"):
         plan().release().stream(path)

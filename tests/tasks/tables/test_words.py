@@ -155,7 +155,7 @@ def test_what_words_do_not_tell_names_the_plan(reports: pa.Table) -> None:
     [
         ({"categories": ["a"]}, "categories: HeavyHitters takes words"),
         ({"interval": (0.0, 1.0)}, "interval: HeavyHitters takes words"),
-        ({"output": "values"}, "is no word; use codes"),
+        ({"output": "values"}, "is not a word; use codes"),
         ({"nulls": "report"}, "missing words are refused or filled"),
         ({"nulls": "fill", "fill": "APPLE"}, "fill: must be a word"),
         ({"decode": "reported"}, "is for values"),

@@ -39,7 +39,7 @@ class ArrayReader:
             self._start = file.tell()
             held = os.fstat(file.fileno()).st_size - self._start
         if min(self.shape, default=0) < 0:
-            raise CommandError(f"{source}: its header says a negative length")
+            raise CommandError(f"{source}: its header states a negative length")
         if self.dtype.hasobject or prod(self.shape) * self.dtype.itemsize > held:
             raise CommandError(f"{source}: not a complete .npy file of plain numbers")
         kind = (len(self.shape), self.dtype.kind)
@@ -86,7 +86,7 @@ class ArrayReader:
         file.seek(self._start + first * self.dtype.itemsize)
         held = file.read(count * self.dtype.itemsize)
         if len(held) < count * self.dtype.itemsize:
-            raise CommandError(f"{self._source}: was cut short while it was read")
+            raise CommandError(f"{self._source}: was cut off while it was being read")
         return np.frombuffer(held, self.dtype).astype(self.dtype.newbyteorder("="), copy=False)
 
 

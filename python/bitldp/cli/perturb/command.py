@@ -63,36 +63,44 @@ def perturb(
     ] = None,
     epsilon: Annotated[
         float | None,
-        typer.Option("--epsilon", metavar="E", help="Privacy budget of one row over --columns together."),
+        typer.Option(
+            "--epsilon", metavar="E", help="Privacy budget of one row, over all --columns together."
+        ),
     ] = None,
     plan: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A plan (TOML) of mechanisms on columns, in place of --mechanism, --epsilon and --columns.",
+            help="TOML plan of the mechanisms of columns, instead of --mechanism, --epsilon and --columns.",
         ),
     ] = None,
     record: Annotated[
         str | None,
         typer.Option(
-            metavar="A", help="With --plan: column of the records' ids; the same data give the same output."
+            metavar="A", help="With --plan: column of record ids; the same data then give the same output."
         ),
     ] = None,
     key_env: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="With --record: variable with the release's key, 64 hex digits."),
+        typer.Option(
+            metavar="NAME", help="With --record: environment variable with the release key, 64 hex digits."
+        ),
     ] = None,
     key_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --record: file with the release's key.")
+        Path | None, typer.Option(metavar="FILE", help="With --record: file with the release key.")
     ] = None,
     snapshot: Annotated[
         str,
-        typer.Option(metavar="NAME", help="With --record: the data's state; another state, another name."),
+        typer.Option(
+            metavar="NAME",
+            help="With --record: name of this state of the data; a new state needs a new name.",
+        ),
     ] = "",
     memoize: Annotated[
         bool,
         typer.Option(
-            "--memoize", help="With --record: the same reports over all snapshots, while values stay."
+            "--memoize",
+            help="With --record: repeat the same report in all snapshots while a value stays the same.",
         ),
     ] = False,
     most: Annotated[
@@ -100,21 +108,23 @@ def perturb(
         typer.Option(
             min=1,
             metavar="K",
-            help="With --memoize: values of a record that have a report; for others the last one again.",
+            help="With --memoize: the most values of a record with a report of their own.",
         ),
     ] = None,
     store: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="With --most: private file that counts, kept with the key; begun if absent."
+            metavar="FILE", help="With --most: private file of counts, kept with the key; created if missing."
         ),
     ] = None,
     ledger: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Ledger to charge before anything is released, once a release."),
+        typer.Option(
+            metavar="FILE", help="Ledger to charge before anything is written, once for each release."
+        ),
     ] = None,
     budget: Annotated[
-        float | None, typer.Option(metavar="E", help="Begin the ledger with this budget; it must not exist.")
+        float | None, typer.Option(metavar="E", help="Create the ledger with this budget; it must not exist.")
     ] = None,
     after: Annotated[
         Path | None,
@@ -125,11 +135,11 @@ def perturb(
     ] = None,
     reserve: Annotated[
         str,
-        typer.Option(metavar="NAME", help="Reservation of the ledger that the run draws on first."),
+        typer.Option(metavar="NAME", help="Reservation in the ledger to spend first."),
     ] = "",
     sign_with: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Private key that signs the report; bitldp keypair makes one."),
+        typer.Option(metavar="FILE", help="Private key to sign the report with; bitldp keypair makes one."),
     ] = None,
     columns: Annotated[
         list[str] | None,
@@ -141,9 +151,7 @@ def perturb(
     ] = None,
     keep: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="A,B,...", help="Columns to pass through as they are, WITHOUT privacy. Repeatable."
-        ),
+        typer.Option(metavar="A,B,...", help="Columns to copy unchanged, WITHOUT privacy. Repeatable."),
     ] = None,
     label: Annotated[
         str | None, typer.Option(metavar="A", help="Column of class labels, randomized by label-rr.")
@@ -165,7 +173,7 @@ def perturb(
             "--categories-file",
             "--labels-file",
             metavar="[COLUMN=]FILE",
-            help="The same from a text file with one category a line. Repeatable.",
+            help="The same, from a text file with one category a line. Repeatable.",
         ),
     ] = None,
     output: Annotated[
@@ -188,7 +196,7 @@ def perturb(
     ] = None,
     delimiter: Delimiter = None,
     skip_blanks: Annotated[
-        bool, typer.Option("--skip-blanks", help="Blanks after a delimiter of IN are no part of a field.")
+        bool, typer.Option("--skip-blanks", help="Ignore blanks after a delimiter of IN.")
     ] = False,
     decimal: Annotated[
         str | None,
@@ -206,18 +214,23 @@ def perturb(
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="With -o -: where the privacy report is written."),
+        typer.Option(metavar="FILE", help="With -o -: file for the privacy report."),
     ] = None,
     threads: Annotated[
         int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads; the result does not depend on them.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Reproducible output, for tests ONLY: it undoes the privacy.")
+        int | None,
+        typer.Option(
+            min=0, help="Reproducible output, for tests ONLY: whoever knows the seed can undo the privacy."
+        ),
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace an existing output and its report.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print no progress bar and no summary.")
+    ] = False,
     **given: Any,
 ) -> None:
     """Randomize columns of a file, or of many, under local differential privacy.
@@ -248,7 +261,7 @@ def perturb(
             }  # fmt: skip
             for option, value in keyed.items():
                 if value is not None:
-                    raise UsageError(f"{option} goes with --plan")
+                    raise UsageError(f"{option} needs --plan")
         else:
             described = {
                 "--mechanism": mechanism, "--epsilon": epsilon, "--columns": columns, "--keep": keep,
@@ -327,7 +340,7 @@ def _are_many(sources: Sequence[str]) -> bool:
     from bitldp.tables.dataset import is_many
 
     if len(sources) > 1 and "-" in sources:
-        raise UsageError("-: standard input is one table, and no other goes with it")
+        raise UsageError("-: standard input is one table and cannot be combined with others")
     return len(sources) > 1 or (not (Path(sources[0]).is_file() or sources[0] == "-") and is_many(sources[0]))
 
 

@@ -137,12 +137,12 @@ def perturb_folder(request: Request, watcher: Watcher) -> dict[str, Any]:
 def _refuse_options(request: Request) -> None:
     """Refuse options that a folder has no use for."""
     if request.report is not None:
-        raise UsageError("--report: is for -o -; a folder has its report in it")
+        raise UsageError("--report: is for -o -; the report of a folder is written into it")
     store = request.release.store
     if store is not None and resolved(store).is_relative_to(resolved(request.target)):
         raise UsageError("--store: is in the output's folder; keep it where the key is, apart from it")
     if request.seed is not None:
-        raise UsageError("--seed: is for one file; a folder is made repeatable by a plan and a key")
+        raise UsageError("--seed: works with one file; make a folder repeatable with a plan and a key")
 
 
 def _form(request: Request, inputs: Inputs) -> tuple[FileFormat, str]:

@@ -186,7 +186,7 @@ class Inputs:
             and file.local is None
             and digest(source.blocks()) != self._digests[file.path]
         ):
-            raise CommandError(f"{file.name}: was changed while it was read")
+            raise CommandError(f"{file.name}: changed while it was being read")
 
     def unchanged(self) -> _AllUnchanged:
         """Return the state of the files, to tell later whether one changed."""

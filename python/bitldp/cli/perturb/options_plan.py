@@ -81,7 +81,7 @@ def plan_of_options(
     if labelled and request.label is None:
         raise UsageError(f"{chosen.name} perturbs a label too: name its column with --label")
     if (request.label is None) != (request.label_epsilon is None):
-        raise UsageError("--label and --label-epsilon go together: the label has a budget of its own")
+        raise UsageError("--label and --label-epsilon need each other: the label has its own budget")
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
@@ -201,7 +201,7 @@ def _dictionary(request: Request, column: str) -> tuple[str, ...]:
     if categories is None:
         raise UsageError(
             f"column {column!r} needs its public list of categories, --categories A,B,C or --categories-file "
-            "FILE; a list learned from private data would reveal which values occur in it"
+            "FILE; a list taken from the data would reveal which values occur"
         )
     return categories
 

@@ -76,7 +76,7 @@ class Unchanged:
             If the file is not as it was.
         """
         if (kind is None or issubclass(kind, Exception)) and not self:
-            raise CommandError(f"{self._path}: was changed while it was read") from None
+            raise CommandError(f"{self._path}: changed while it was being read") from None
 
 
 def check_paths(
@@ -109,9 +109,7 @@ def check_paths(
     if not written.parent.is_dir():
         raise UsageError(f"{written}: the folder {written.parent} does not exist")
     if source is not None and report.exists() and report.samefile(source):
-        raise UsageError(
-            "the input is where the privacy report would be written; give the output another name"
-        )
+        raise UsageError("the privacy report would overwrite the input; give the output another name")
     for path in (report,) if output is None else (output, report):
         for option, other in kept.items():
             if other is not None and _same(other, path):
@@ -370,7 +368,7 @@ def outputs(target: Path | None, report: Path, signals: Signals) -> Iterator[tup
             with _alone(report.parent):
                 if not all(before):
                     raise CommandError(
-                        f"{target or report}: another run wrote it meanwhile; nothing was replaced"
+                        f"{target or report}: another run has written it meanwhile; nothing was replaced"
                     )
                 if sys.platform == "win32":
                     for file in files:

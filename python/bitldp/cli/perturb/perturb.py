@@ -128,11 +128,11 @@ def perturb(request: Request, watcher: Watcher) -> dict[str, Any]:
     check_paths(source_path, target, beside, force=request.force, kept=kept)
     _keep_apart(request.release.store, beside)
     if request.plan is not None and forms[0].kind == "npy":
-        raise UsageError("--plan is for tables; an array has no names of columns")
+        raise UsageError("--plan is for tables; an array has no column names")
     signer = None if request.sign is None else Signer(request.sign)
     if inputs is not None:
         if request.seed is not None:
-            raise UsageError("--seed: is for one file; several are made repeatable by a plan and a key")
+            raise UsageError("--seed: works with one file; make several repeatable with a plan and a key")
         return _perturb(request, inputs, forms[1], target, beside, watcher, signer)
     with opened(request.source, replace(forms[0], skip_blanks=request.skip_blanks)) as source:
         return _perturb(request, source, forms[1], target, beside, watcher, signer)
@@ -158,10 +158,10 @@ def _keep_apart(store: Path | None, output: Path) -> None:
 def _report_path(request: Request, target: Path | None) -> Path:
     if target is None:
         if request.report is None:
-            raise UsageError("--report: is needed where the output goes to standard output")
+            raise UsageError("--report: is needed when the output goes to standard output")
         return request.report
     if request.report is not None:
-        raise UsageError("--report: is for -o -; a file has its report beside it")
+        raise UsageError("--report: is for -o -; the report of a file is written next to it")
     return report_path(target)
 
 
@@ -255,9 +255,9 @@ def check_keys(plan: TablePlan, inputs: Inputs, *, whole: bool) -> None:
             continue
         problem = "releases it" if name in plan.inputs else "does not keep it"
         raise UsageError(
-            f"column {name!r}: files are in folders of it, and the plan {problem}: records of one folder "
-            "stay together, which tells that they share its value; keep it, or write its values into the "
-            "files, in an order that says nothing"
+            f"column {name!r}: the files are partitioned by it, and the plan {problem}; the partition would "
+            "reveal which records share its value. Keep the column, or store its values in the files, with "
+            "the rows in random order"
         )
 
 
@@ -299,7 +299,7 @@ def release_of_file(request: Request, source: InputSource | Inputs, names: Seque
     if request.plan is None:
         raise UsageError("--plan: is needed")
     if request.seed is not None:
-        raise UsageError("--seed does not go with --plan: a release is made repeatable by its key")
+        raise UsageError("--seed does not work with --plan; a key makes a release repeatable")
     try:
         plan = TablePlan.read(request.plan)
     except PlanError as error:
@@ -307,14 +307,14 @@ def release_of_file(request: Request, source: InputSource | Inputs, names: Seque
     except FileNotFoundError:
         raise UsageError(f"--plan: {request.plan}: no such file") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{request.plan}: is no text in UTF-8") from None
+        raise UsageError(f"{request.plan}: is not UTF-8 text") from None
     asked = request.release
     if asked.record is None and (asked.snapshot or asked.variable or asked.file or asked.memoize):
         raise UsageError("--record: a key needs the column of the records' ids")
     if (asked.most is not None or asked.store is not None) and not asked.memoize:
         raise UsageError("--most, --store: go with --memoize")
     if (asked.most is None) != (asked.store is None):
-        raise UsageError("--most, --store: go together: a private file counts the values of each record")
+        raise UsageError("--most, --store: need each other: a private file counts the values of each record")
     release = plan.release(
         _key(request),
         record=asked.record,
@@ -338,7 +338,7 @@ def _key(request: Request) -> ReleaseKey | None:
     if asked.variable is not None and asked.file is not None:
         raise UsageError("--key-env, --key-file: give one of the two")
     if asked.record is not None and asked.variable is None and asked.file is None:
-        raise UsageError("--record goes with the release's key: --key-env NAME or --key-file FILE")
+        raise UsageError("--record needs the release key: --key-env NAME or --key-file FILE")
     try:
         if asked.variable is not None:
             return ReleaseKey.from_env(asked.variable)
@@ -362,11 +362,11 @@ def charged(
     """
     if request.ledger is None:
         if request.budget is not None:
-            raise UsageError("--budget: begins a ledger; name it by --ledger")
+            raise UsageError("--budget: creates a ledger; give its file with --ledger")
         if request.after is not None:
-            raise UsageError("--after: is for a ledger; name it by --ledger")
+            raise UsageError("--after: needs --ledger FILE")
         if request.reservation:
-            raise UsageError("--reserve: is for a ledger; name it by --ledger")
+            raise UsageError("--reserve: needs --ledger FILE")
         return None
     _check_budget(request, request.ledger)
     state = None if request.after is None else _state_of(request.after)
@@ -390,7 +390,7 @@ def charged(
                 return Charged(dict(enumerate(ledger.entries[first:], first + 1)), ledger.state())
             return _charged_release(request, release, ledger, source, data)
     except NoLedgerError:
-        begins = "; --budget E begins one" if state is None else ""
+        begins = "; --budget E creates one" if state is None else ""
         raise UsageError(f"{request.ledger}: no such ledger{begins}") from None
     except LedgerChangedError as error:
         raise CommandError(str(error).replace("at_least=", f"--after {request.after}")) from None
@@ -404,9 +404,9 @@ def charged(
 def _check_budget(request: Request, ledger: Path) -> None:
     """Refuse to begin a ledger that is there, or that would have an earlier report."""
     if request.budget is not None and ledger.exists():
-        raise UsageError(f"{ledger}: is there; --budget begins a new ledger")
+        raise UsageError(f"{ledger}: exists already; --budget creates a new ledger")
     if request.budget is not None and request.after is not None:
-        raise UsageError("--after, --budget: a ledger that begins has no earlier report; give one of the two")
+        raise UsageError("--after, --budget: a new ledger has no earlier report; give only one of them")
 
 
 def _records_digest(release: TableRelease, source: InputSource) -> str:
@@ -459,7 +459,9 @@ def enter_output(request: Request, release: TableRelease | None, sha256: str, wa
             if not release or not release.repeatable or entry not in ledger.entries:
                 ledger._charge(entry)
     except (OSError, ValueError, RuntimeError):  # the output is there, and is charged
-        watcher.warn(f"{request.ledger}: the digest of the output could not be entered; it is in the report")
+        watcher.warn(
+            f"{request.ledger}: the ledger could not store the digest of the output; it is in the report"
+        )
 
 
 def _state_of(report: Path) -> LedgerState:
@@ -472,7 +474,7 @@ def _state_of(report: Path) -> LedgerState:
     except (ValueError, KeyError, TypeError, RecursionError):
         entries, sha256 = None, None
     if type(entries) is not int or entries < 0 or not isinstance(sha256, str):
-        raise UsageError(f"--after: {report}: is no privacy report of a run that charged a ledger")
+        raise UsageError(f"--after: {report}: is not a privacy report of a run that charged a ledger")
     return LedgerState(entries, sha256)
 
 

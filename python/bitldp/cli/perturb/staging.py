@@ -158,7 +158,7 @@ class Staging:
         signals.hold()
         try:
             if not self._before:
-                raise CommandError(f"{self._target}: was changed meanwhile; nothing was replaced")
+                raise CommandError(f"{self._target}: was changed in the meantime; nothing was replaced")
             if self._target.exists():
                 self._target.replace(_aside(self._target))
             self.folder.replace(self._target)

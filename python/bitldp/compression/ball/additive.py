@@ -266,7 +266,7 @@ def _sigma(radius: int, allowed: float, half_width: int, counted: bool) -> float
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BallGaussian(Additive):
-    """Gaussian mechanism for an l2 ball: a vector on an integer grid with discrete noise, with a delta.
+    """Gaussian mechanism for an l2 ball: adds discrete Gaussian noise to a vector on a grid; has a delta.
 
     The mechanism of DP-SGD, as each client applies it by itself. `bitldp.numeric.Gaussian` is for records
     whose numbers may all move by the whole interval; here they may move within a ball.
@@ -307,7 +307,7 @@ class BallGaussian(Additive):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Skellam(Additive):
-    """Skellam mechanism: a vector of an l2 ball on an integer grid with Skellam noise, with a delta.
+    """Skellam mechanism: adds Skellam noise to a vector of an l2 ball on an integer grid; has a delta.
 
     Parameters
     ----------

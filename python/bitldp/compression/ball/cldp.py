@@ -45,7 +45,7 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CLDP(Means):
-    """CLDP: one random coefficient of a vector of a ball, and its sign: log2(d) + 1 bits a record in l1.
+    """CLDP: reports one random coefficient of a vector in a ball, and its sign, in log2(d) + 1 bits for l1.
 
     In the l2 ball as many bits a coordinate.
 

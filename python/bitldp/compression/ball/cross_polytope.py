@@ -32,7 +32,7 @@ class OneRotationWarning(UserWarning):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CrossPolytope(RotatedMeans):
-    """Cross-polytope after a public rotation: a vector of the l2 ball at pure epsilon, in log2(2 D) bits.
+    """Cross-polytope: reports a signed axis near a publicly rotated vector of the l2 ball, in log2(2 D) bits.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class CrossPolytope(RotatedMeans):
 
         B (R/m)^2 (t u_l^2 + (1 - t) (1 - u_l^2)/(D - 1)) - x_l^2,
 
-    B times that of one rotation of all coordinates. Cohorts are not offered then.
+    B times that of one rotation of all coordinates. Cohorts are not supported then.
 
     Memory: randomizing and decoding take about 8 D and 4 D bytes for each thread, which works on a record of
     its own, besides the records: 280 and 140 MB at 2**24 coordinates and above. The sums of an estimate take
@@ -161,7 +161,7 @@ class CrossPolytope(RotatedMeans):
         dimensions = rotation.dimensions
         if self.cohorts is not None and rotation.blocks > 1:
             raise ValueError(
-                f"cohorts: not offered above {_MOST_WHOLE} features, where a rotation's number names a block"
+                f"cohorts: not supported above {_MOST_WHOLE} features, where one number stands for a block"
             )
         count = self.reports or best_reports(dimensions, self.epsilon, _MOST_REPORTS)
         each = share(self.epsilon, count)

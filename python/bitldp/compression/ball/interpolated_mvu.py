@@ -30,7 +30,7 @@ _SLOPE = 700.0  # the most that a letter's weight is tilted, as a logarithm
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InterpolatedMVU(Ball):
-    """Interpolated MVU: tilted letters for vectors of a ball, 2 to 5 bits a coordinate.
+    """Interpolated MVU: reports vectors of a ball in 2 to 5 bits a coordinate.
 
     For budgets that one bit cannot spend.
 

@@ -44,7 +44,7 @@ def layout(epsilon: float) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LaplaceBall(Ball):
-    """Laplace mechanism for an l1 ball: discrete Laplace noise of scale 2 radius/eps on every coordinate.
+    """Laplace mechanism for an l1 ball: adds discrete Laplace noise of scale 2 radius/eps to each coordinate.
 
     The baseline for l1 sensitivity; `bitldp.numeric.Laplace` is for records whose numbers may all move by the
     whole interval, which costs d^2 times the variance.
@@ -104,7 +104,7 @@ class LaplaceBall(Ball):
 
     def _build(self) -> None:
         if self.epsilon < _LEAST:
-            raise ValueError(f"epsilon: {self.epsilon:g} is too small for chances in units of 2**-64")
+            raise ValueError(f"epsilon: {self.epsilon:g} is too small for probabilities in units of 2**-64")
         steps, beyond = layout(self.epsilon)
 
         def build(target: float) -> tuple[float, float]:

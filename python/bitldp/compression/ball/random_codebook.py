@@ -28,7 +28,7 @@ _MOST_SEED = (1 << 63) - 1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RandomCodebook(RotatedMeans):
-    """Random codebook: a vector of the l2 ball at pure epsilon, as one of many public random directions.
+    """Random codebook: reports one of many public random directions near a vector of the l2 ball.
 
     Parameters
     ----------

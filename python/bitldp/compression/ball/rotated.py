@@ -176,7 +176,7 @@ class RotatedMeans(Means):
     def _checked(self, x: NDArray[Any], call: Call) -> NDArray[Any]:
         """Return records of shape (n, features)."""
         if call.out is not None:
-            raise ValueError("out: not offered, since a report is a pair")
+            raise ValueError("out: not supported, since a report is a pair")
         check_shape("x", np.shape(x), self.features)
         if not self.clip:
             inside(x, self.features, 2, self.radius, False)

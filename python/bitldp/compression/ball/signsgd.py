@@ -29,7 +29,7 @@ _STEPS = 4  # of fitting the noise
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SignSGD(Ball):
-    """Stochastic signSGD: signs of a noisy gradient of an l2 ball; no unbiased mean.
+    """Stochastic signSGD: reports the signs of a noisy gradient in an l2 ball; has no unbiased mean.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class SignSGD(Ball):
         else:
             length = self.epsilon / math.sqrt(self.features)
         if length < _LEAST:
-            raise ValueError(f"epsilon: {self.epsilon:g} is too small for chances in units of 2**-64")
+            raise ValueError(f"epsilon: {self.epsilon:g} is too small for probabilities in units of 2**-64")
         ratio = _noise(length * (1.0 - 1e-6))
         self._with(ratio)
         # other bounds than the one that this noise was fitted to may be smaller: less noise will do then

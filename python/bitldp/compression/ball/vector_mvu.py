@@ -65,7 +65,7 @@ def _next_budget(tries: list[_Try], aim: float) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class VectorMVU(Designed, Ball):
-    """MVU for vectors of a ball, with epsilon and delta by Rényi accounting (needs SciPy).
+    """MVU for vectors of a ball, with epsilon and delta from Rényi accounting (needs SciPy).
 
     Every coordinate of a record becomes `output_bits` bits.
 
@@ -124,7 +124,7 @@ class VectorMVU(Designed, Ball):
 
     Source: Chaudhuri, Guo and Rabbat, "Privacy-aware compression for federated data analysis", UAI 2022,
     sections 4.2 and 4.3, Lemmas 6 and 7. There, d(y, y') = abs(y - y')^2 for the l2 ball is a further
-    choice, which the paper finds "significantly less competitive"; it is not offered.
+    choice, which the paper finds "significantly less competitive"; it is not supported.
 
     With unbiased dither the design is fitted to the budget: its own epsilon is raised until the bound of a
     record, in which two close inputs cost the square of their distance, leaves less than 1 % of it. With one
@@ -236,7 +236,7 @@ class VectorMVU(Designed, Ball):
         """Build the mechanism from a table; it is the one that a pickle holds."""
         channel, own = table
         if own is None or (channel.inputs, channel.outputs) != (1 << self.input_bits, 1 << self.output_bits):
-            raise ValueError("input_bits: the table that came with the parameters is of others")
+            raise ValueError("input_bits: the stored table belongs to other parameters")
         self._set(_made=[table])
         low, high = self._interval()
         letters = low + (high - low) * own

@@ -43,7 +43,7 @@ _FARTHEST = 3 * _MOST_STEPS  # steps of a coordinate that lattices are counted t
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BallWindow(Means):
-    """Window in an l2 ball: vectors of 1 to 4 numbers, in one report near the vector or anywhere.
+    """Window in an l2 ball: reports a point near a vector of 1 to 4 numbers, or any other point.
 
     For vectors of any length, at epsilon 4 and more. Of vectors on the sphere alone, `RandomCodebook` has
     about half the variance; well inside the ball it has many times as much.
@@ -315,7 +315,7 @@ def ball_cap(features: int, steps: int, reach: int, epsilon: float) -> BallCap:
 
     law = calibrated(build, epsilon, attrgetter("epsilon"))
     if law.high == 0:
-        raise ValueError(f"epsilon: {epsilon:g} is too small for chances in units of 2**-64")
+        raise ValueError(f"epsilon: {epsilon:g} is too small for probabilities in units of 2**-64")
     return law
 
 

@@ -61,7 +61,7 @@ def _state() -> Path:
     try:
         return Path.home() / ".local" / "state" / "bitldp"
     except RuntimeError:  # a service's account
-        raise ValueError("ledger: there is no home folder for its file; name one") from None
+        raise ValueError("ledger: there is no home folder for its file; give a path") from None
 
 
 class Charge(NamedTuple):
@@ -107,7 +107,7 @@ class ClientAccount:
         """Check the parameters."""
         Ledger(self.budget, delta=self.delta)
         if checks.flag("create", self.create) and self.path in (None, "run"):
-            raise ValueError("create: is for a path of the ledger; there is none")
+            raise ValueError("create: needs a ledger with a path")
         if self.path == "run":
             warnings.warn(
                 f"ledger='run': the budget of {self.budget:g} is that of one run, and the next run has it "
@@ -150,7 +150,7 @@ class ClientAccount:
         if (result.budget, result.delta) != (self.budget, self.delta):
             more = "; name another file, or ledger='run' for a simulation" if self.path is None else ""
             raise ValueError(
-                f"{where}: was begun with budget {result.budget:g} and delta {result.delta:g}, not "
+                f"{where}: was created with budget {result.budget:g} and delta {result.delta:g}, not "
                 f"{self.budget:g} and {self.delta:g}{more}"
             )
         return result
@@ -243,7 +243,7 @@ class SumsAccount(ClientAccount):
         sums = result.sums
         if self._begins and (sums.budget, sums.delta) != (self.budget, self.delta):
             raise ValueError(
-                f"{where}: was begun with budget {sums.budget:g} and delta {sums.delta:g} for sums, not "
+                f"{where}: was created with budget {sums.budget:g} and delta {sums.delta:g} for sums, not "
                 f"{self.budget:g} and {self.delta:g}"
             )
         return result

@@ -94,9 +94,9 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         about = json.loads(arrays.pop("about").tobytes())
         known = about["format"] == _FORMAT and "features" in arrays and set(arrays) <= {"features", "labels"}
     except (ValueError, KeyError, TypeError):
-        raise ValueError(f"{path}: is no released copy, or is damaged") from None
+        raise ValueError(f"{path}: is not a released copy, or is damaged") from None
     if not known:
-        raise ValueError(f"{path}: is no released copy")
+        raise ValueError(f"{path}: is not a released copy")
     if about.get("version") != _VERSION:
         raise ValueError(f"{path}: version must be {_VERSION}, got {about.get('version')!r}")
     if about.get("sha256") != _digest(arrays):
@@ -187,7 +187,7 @@ class PrivateData:
                 ("create", create),
             ):
                 if given:
-                    raise ValueError(f"{name}: is of a ledger's file, and there is none")
+                    raise ValueError(f"{name}: needs a ledger with a file")
         elif not Path(ledger).exists():
             if not create:
                 raise NoLedgerError(ledger)

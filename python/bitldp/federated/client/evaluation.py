@@ -46,9 +46,7 @@ class Evaluation:
         result = hashlib.sha256(b"evaluation")
         for name, mechanism in metrics.items():
             if not isinstance(name, str) or name == COUNT:
-                raise ValueError(
-                    f"metrics: its keys must be names of metrics; {COUNT!r} is said by examples="
-                )
+                raise ValueError(f"metrics: its keys must be names of metrics; {COUNT!r} is set by examples=")
             if not isinstance(mechanism, Mechanism):
                 raise TypeError(f"metrics: {name!r} must be a mechanism, not {type(mechanism).__name__}")
             if mechanism.columns != 1 or mechanism._span is None:

@@ -308,7 +308,9 @@ class PrivateUpdateMod:
         self.failing = checks.choice("failing", failing, ("refuse", "zero"))
         if failing == "zero" and (keep or not (examples == "fixed" or isinstance(examples, int))):
             name = "keep" if keep else "examples"
-            raise ValueError(f"{name}: would show that the client failed; failing='zero' does not go with it")
+            raise ValueError(
+                f"{name}: would show that the client failed; it cannot be combined with failing='zero'"
+            )
         warn_unprotected(
             others=others == "pass", keep=self.keep, examples=examples, evaluated=self.evaluation is not None
         )

@@ -128,7 +128,7 @@ class SummedMod:
             self.account = budget
         else:
             if ledger not in (None, "run") and not create and (budget is not None or delta is not None):
-                raise TypeError("budget: what sums may cost is said by the ledger; see Ledger.allow_sums")
+                raise TypeError("budget: sums have a budget in the ledger; see Ledger.allow_sums")
             cost = agreement.sum.guarantee.central()
             if delta is None:
                 delta = cost.delta if budget is None else 0.0

@@ -235,7 +235,7 @@ class DecodingStrategy(FedAvg):
             self.fraction_evaluate = 0.0  # no reply could be read
         self.rate = checks.real("rate", rate)
         if self.codec.update == "replace" and self.rate != 1.0:
-            raise ValueError("rate: not with update='replace', where the mean takes the place of the model")
+            raise ValueError("rate: not allowed with update='replace', where the mean replaces the model")
         self.weighting = checks.choice("weighting", weighting, ("fixed", "examples"))
         if (max_examples is None) == (self.weighting == "examples"):
             raise TypeError(
@@ -354,7 +354,7 @@ class DecodingStrategy(FedAvg):
         made, _ = self.inner.aggregate_train(turn, [reply])
         if made is None or set(made) != set(self._model):
             name = type(self.inner).__name__
-            raise TypeError(f"inner: {name} made no model of the mean with the arrays that it was given")
+            raise TypeError(f"inner: {name} did not turn the mean into a model")
         # What no client has sent stays: a step of Adam makes floats of integers.
         return {
             name: made[name].numpy().astype(array.dtype) if layout.sends(name) else array
@@ -499,7 +499,7 @@ def _parted(
     """Return what releases updates, and the strategy inside, which uses the mean of the clients alone."""
     if not isinstance(inner, Strategy):
         if mean_only:
-            raise TypeError("mean_only: says something of an inner strategy, and there is none")
+            raise TypeError("mean_only: needs an inner strategy")
         if (inner is None) == (mechanism is None):
             raise TypeError("mechanism: give it once, by its name or first")
         return (mechanism if inner is None else inner), None

@@ -335,7 +335,7 @@ class Attributes(Mechanism):
     def _released(self, tables: Sequence[ColumnTable], records: int, call: Call) -> Any:
         """Release records: of each table the number of its first attribute, and its columns (all checked)."""
         if call.out is not None:
-            raise ValueError("out: not offered, since a report is several arrays")
+            raise ValueError("out: not supported, since a report is several arrays")
         arrays = released(self._runs, self.k, self._form, tables, records, call)
         if call.output == "packed":
             arrays = [

@@ -45,7 +45,7 @@ def attack(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of a table.")] = False,
 ) -> None:
-    """Attack what clients send: at the papers' settings, and at an epsilon that is true.
+    """Attack what clients send, at the papers' settings and at an exact epsilon.
 
     linkage: which of all test records a released one is of. membership: whether a report is of a person whose
     record is known, or of another. inversion: which record, and which label, a gradient was made of.

@@ -102,7 +102,7 @@ def fl(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The summary as JSON.")] = False,
 ) -> None:
-    """Run a federated system of a paper: its clients, its server and its baselines, in this process.
+    """Run a federated system of a paper with its clients, server and baselines, in this process.
 
     The folder holds settings.json, metrics.jsonl (one line a round), checkpoint.npz, summary.json, plot.png
     and what the clients keep; of several runs, a folder MECHANISM/seed-N each.

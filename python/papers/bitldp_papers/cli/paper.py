@@ -60,7 +60,7 @@ def paper(
         bool, typer.Option("--json", help="With `list`, or for how each ended: JSON.")
     ] = False,
 ) -> None:
-    """Make figures and tables of the papers again: CSV, JSON, SVG and PNG of each, and one page of all.
+    """Reproduce figures and tables of the papers as CSV, JSON, SVG and PNG, and on one page.
 
     Data that scikit-learn does not bundle lie in the folder BITLDP_DATA; a figure whose data are missing is
     left out, with the reason.
