@@ -192,12 +192,27 @@ def by_pool() -> str:
     return _table(head, rows)
 
 
+def extras() -> str:
+    """Return packages and megabytes of each extra in an empty environment, as last measured."""
+    kept = json.loads((RECORDS / "extras.json").read_text(encoding="utf-8"))
+    lines = [
+        f"| {kept['system']}, Python {kept['python']} | Packages | MB | Largest, in MB |",
+        "| --- | ---: | ---: | --- |",
+    ]
+    for name, figures in kept["extras"].items():
+        largest = ", ".join(f"{library} {size}" for library, size in figures["largest"])
+        title = f"`bitldp[{name}]`" if name else "`bitldp`"
+        lines.append(f"| {title} | {figures['packages']} | {figures['megabytes']} | {largest} |")
+    return "\n".join(lines)
+
+
 IMAGES = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST"}
 LIARS_AT = (0.5, 1.0, 4.0)
 OF_NUMBERS = ("Duchi", "Piecewise", "PiecewiseSub", "Hybrid", "ThreeOutputs", "MinimaxVariance", "Laplace")
 
 #: What stands between which marks of which document.
 FILLED: dict[str, dict[str, Callable[[], str]]] = {
+    "docs/guides/install.md": {"extras": extras},
     "docs/guides/speed.md": {"arm": arm},
     "docs/guides/liars.md": {"shares": shares_of_liars, "means": means_of_liars},
     "docs/federated.md": {"rounds": by_rounds, "pool": by_pool},
