@@ -78,10 +78,8 @@ def main(arguments: list[str]) -> int:
         said = f"{figures['packages']} packages, {figures['megabytes']} MB ({of})"
         print(f"{extra or 'bitldp alone'}: {said}{f', more than {most}' if over else ''}", flush=True)
     if "--record" in arguments:
-        kept["python"], kept["system"] = (
-            platform.python_version(),
-            f"{platform.system()} {platform.machine()}",
-        )
+        kept["python"] = ".".join(platform.python_version_tuple()[:2])
+        kept["system"] = f"{platform.system()} {platform.machine()}"
         RECORD.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     return int(failed)
 

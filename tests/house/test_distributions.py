@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -68,3 +69,12 @@ def test_the_demo_needs_neither_flower_nor_the_papers() -> None:
             ahead += inner[1].split(",") if inner else []
     assert {"typer", "matplotlib", "scikit-learn", "statsmodels", "pyarrow"} <= taken
     assert not taken & {"flwr", "jax", "bitldp-papers"}
+
+
+def test_the_command_line_takes_260_megabytes_and_flower_is_alone() -> None:
+    """As `python benches/extras.py --record` measured them, for extras that there are."""
+    kept = json.loads((ROOT / "benches" / "records" / "extras.json").read_text(encoding="utf-8"))["extras"]
+    assert set(kept) - {""} <= set(LIBRARY["optional-dependencies"])
+    assert kept["cli"]["megabytes"] <= 260
+    (alone,) = LIBRARY["optional-dependencies"]["fl"]
+    assert alone.startswith("flwr")
