@@ -76,7 +76,7 @@ def verify(
         What was checked; `verdict` sums it up.
     """
     if not isinstance(report, Mapping) or not isinstance(report.get("mechanisms"), list):
-        return [Statement(FALSE, "is no privacy report: it has no list of mechanisms")]
+        return [Statement(FALSE, "is not a privacy report: it has no list of mechanisms")]
     with localcontext(CONTEXT):
         return _verified(report, output, key)
 
@@ -98,7 +98,7 @@ def _verified(report: Mapping[str, Any], output: Path | None, key: bytes | None)
     if key is not None:
         result += looked("the signature", lambda: _signed(report, key))
     elif "signature" in report:
-        result.append(Statement(NOTE, "signed; by whom was not asked (--signed-by)"))
+        result.append(Statement(NOTE, "signed; --signed-by checks by whom"))
     if all(each.verdict != FALSE for each in result):
         result.append(Statement(NOTE, _TRUST))
     return result
@@ -114,7 +114,7 @@ def _digests(report: Mapping[str, Any]) -> Iterator[Statement]:
     if plan is not None or report["plan_sha256"] is not None:
         same = same and canonical(plan) == report["plan_sha256"]
     must(same, "was CHANGED after it was written")
-    yield Statement(PROVEN, "the report agrees with its digests, which anybody can make anew")
+    yield Statement(PROVEN, "the report matches its digests, which anybody could recompute")
 
 
 def canonical(values: Any) -> str:
@@ -130,7 +130,9 @@ def _stated(report: Mapping[str, Any]) -> Iterator[Statement]:
     must(type(records) is int and records >= 0, "rows is no number of them")
     must(len(entries) > 0, "names no mechanism: nothing was randomized")
     if report["repeatable"]:
-        yield Statement(NOTE, "made with a key, as its writer says: who holds the key can test values")
+        yield Statement(
+            NOTE, "made with a key, according to its writer: whoever holds the key can test values"
+        )
     if report["seeded"] is not False:
         yield Statement(FALSE, "SEEDED: made with a fixed seed, for tests only; it has no privacy")
     must(type(report["repeatable"]) is bool, "repeatable is neither true nor false")
@@ -144,7 +146,7 @@ def _stated(report: Mapping[str, Any]) -> Iterator[Statement]:
         must(kept == [] and len(entries) == 1, "an array has one mechanism, and keeps nothing")
         names = entries[0]["columns"]
         must(names == [str(j) for j in range(len(names))], "the columns of an array are numbers")
-        yield Statement(NOTE, "an array has no plan: parameters are those that the mechanism's entry states")
+        yield Statement(NOTE, "an array has no plan; the parameters are those of the mechanism's entry")
     else:
         must(not set(plan) - {"column", "keep", "types", "keep_as"}, "the plan has keys that no plan has")
         parts = [part for column in plan["column"] for part in _parts(column)]
@@ -440,7 +442,9 @@ def _total(report: Mapping[str, Any]) -> Iterator[Statement]:
         must(enough or agrees(charged, wanted), "its ledger was charged another epsilon")
         noted = all(f"{each['note']} ".startswith(f"{name} ") for each in report["ledger"])
         must(report["release"] is None or noted, "its ledger was charged for another release")
-        yield Statement(PROVEN, f"a ledger was charged epsilon {charged:.12g} for it, as the report says")
+        yield Statement(
+            PROVEN, f"a ledger was charged epsilon {charged:.12g} for it, according to the report"
+        )
     if "ledger_state" in report:
         yield from _state(report["ledger_state"], len(report.get("ledger", ())))
 
@@ -455,7 +459,7 @@ def _state(state: Mapping[str, Any], own: int) -> Iterator[Statement]:
     hexadecimal = isinstance(digest, str) and len(digest) == 64 and not set(digest) - set("0123456789abcdef")
     must(hexadecimal, "the checksum of its ledger is none")
     said = "perturb --after, or Ledger.open(at_least=), compares"
-    yield Statement(NOTE, f"charges of its ledger then: {entries:,}; {said}")
+    yield Statement(NOTE, f"charges in its ledger at that time: {entries:,}; {said}")
 
 
 # -- the file
@@ -465,14 +469,12 @@ def _file(report: Mapping[str, Any], path: Path) -> Iterator[Statement]:
     listed = report.get("files")
     if listed is None:
         must(sha256_of(path) == report["output_sha256"], "is NOT the file that the report is about")
-        yield Statement(PROVEN, "the file is the one that the report is about")
+        yield Statement(PROVEN, "the file matches the digest in the report")
         parts = [FilePart(path, report["rows"], set())]
     else:
         parts = parts_of(path, listed)
         must(canonical(listed) == report["output_sha256"], "is NOT the folder that the report is about")
-        yield Statement(
-            PROVEN, f"the folder is the one that the report is about, with its {len(parts):,} files"
-        )
+        yield Statement(PROVEN, f"the folder matches the digest in the report, with its {len(parts):,} files")
     names: list[str] = []
     allowed: dict[str, tuple[set[str] | None, int]] = {}
     for entry, part in zip(report["mechanisms"], _columns(report), strict=True):
@@ -500,9 +502,9 @@ def _file(report: Mapping[str, Any], path: Path) -> Iterator[Statement]:
     what = "file" if listed is None else "folder"
     yield Statement(PROVEN, f"the {what} has {rows:,} rows, and the columns of the plan: {_named(names)}")
     if looked_at:
-        yield Statement(PROVEN, "its values are some that the laws can give")
+        yield Statement(PROVEN, "all values are possible reports of the mechanisms")
     else:
-        yield Statement(NOTE, "its values were not looked at: only those of text are read here")
+        yield Statement(NOTE, "its values were not checked: only text files are read here")
 
 
 def _named(names: Sequence[str]) -> str:
@@ -659,4 +661,4 @@ def _signed(report: Mapping[str, Any], key: bytes) -> Iterator[Statement]:
         public.verify(bytes.fromhex(report["signature"]), b"bitldp report\0" + canonical(signed).encode())
     except InvalidSignature:
         raise Lie("is NOT that of the key that was given") from None
-    yield Statement(PROVEN, "signed by the key that was given: plan, report and what a ledger was charged")
+    yield Statement(PROVEN, "signed with the given key: plan, report and ledger charges")

@@ -278,7 +278,7 @@ def test_a_released_folder_is_verified_and_answers(folder: Path, end: str) -> No
     for given in (("out",), (f"out/{REPORT}", "out")):
         done = invoke("verify", *given)
         assert done.exit_code == 0, done.output
-        assert "the folder is the one that the report is about, with its 6 files" in done.output
+        assert "the folder matches the digest in the report, with its 6 files" in done.output
         assert "the folder has 300 rows, and the columns of the plan" in done.output
     more = ("--format", "csv", "--group-by", "survey")
     answers = [invoke("estimate", name, *more).stdout for name in ("out", f"one.{end}")]

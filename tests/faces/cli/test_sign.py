@@ -50,7 +50,7 @@ def verified(folder: Path, key: str, report: Path | None = None) -> Any:
 def test_a_report_is_signed_by_the_key_that_is_given_and_no_other(folder: Path) -> None:
     good = verified(folder, "own.key.pub")
     assert good.exit_code == 0, good.output
-    assert "signed by the key that was given: plan, report and what a ledger was charged" in good.output
+    assert "signed with the given key: plan, report and ledger charges" in good.output
     other = verified(folder, "other.key.pub")
     assert other.exit_code == 1
     assert "the signature: is NOT that of the key that was given" in other.output
