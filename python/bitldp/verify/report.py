@@ -35,8 +35,8 @@ from .parameters import BITS, CODES, NUMBERED, RECORDS, SIZES, WORDS
 __all__ = ["canonical", "verify"]
 
 _TRUST = (
-    "consistent; the writer is trusted: no file shows that its reports were drawn by these laws, and not "
-    "copied from the records"
+    "consistent; no file shows that its reports were drawn from these laws and not copied from the records, "
+    "so the writer is trusted"
 )
 _TABLES = ("MVU", "MetricMVU", "MinimaxVariance", "ThreeOutputs", "BitwiseRR")
 _NEVER = 1e-9  # relative, of what the doubles of a formula may miss
