@@ -256,3 +256,41 @@ def test_clients_that_were_refused_leave_the_others_a_sum() -> None:
         messages = server.proceed(replies)
     target.machines.assert_right()
     assert set(server.opened.members) == set(range(CLIENTS)) - {VICTIM}
+
+
+def test_a_client_whose_neighbours_have_no_keys_shares_nothing() -> None:
+    """Of a sparse graph: one fewer of those that it chose have keys than its secrets need."""
+    for lost, refused in ((0, False), (1, True)):
+        target = Ours()
+        target.machines = machines = Machines(18, 10, degree=11)
+        keys = read_rows(machines.run(until=1)[VICTIM][HEAD:], ADVERT, 18)
+        mine = np.flatnonzero(machines.server._view.choices[VICTIM])
+        gone = set(mine[: len(mine) - machines.agreement.needed + lost])
+        assert 18 - len(gone) >= machines.agreement.starters
+        data = target.said(
+            Stage.SHARE, rows((index, key) for index, key in keys.items() if index not in gone)
+        )
+        assert target.refused(VICTIM, data) == refused
+
+
+@pytest.mark.parametrize("name", ["seal", "mask"])
+def test_keys_that_everybody_knows_the_secret_of_are_refused(name: str) -> None:
+    """Client 0 works with the server, and signs a key of small order."""
+    target = Ours()
+    clients, agreement = target.machines.clients, target.machines.agreement
+    keys = read_rows(target.machines.run(until=1)[VICTIM][HEAD:], ADVERT, CLIENTS)
+    weak = replace(Advert.of(keys[0]), signature=b"", **{name: bytes(32)})
+    keys[0] = bytes(weak) + target.machines.keys[0].sign(weak.text(agreement, 1, 0))
+    said = target.said(Stage.SHARE, rows(keys.items()))
+    if name == "seal":
+        assert target.refused(VICTIM, said)
+        return
+    session = session_of(agreement, 1, rows(keys.items()))
+    own = masks.pair_key(clients[0]._round.seal, Advert.of(keys[VICTIM]).seal, session, b"share", 0, VICTIM)
+    sent = {
+        index: read_rows(clients[index].answer(said)[HEAD:], SEALED, CLIENTS) for index in range(1, CLIENTS)
+    }
+    envelopes = {index: each[VICTIM] for index, each in sent.items() if index != VICTIM}
+    envelopes[0] = masks.sealed(own, bytes(66))
+    body = flags(members(range(CLIENTS), CLIENTS)) + rows(envelopes.items())
+    assert target.refused(VICTIM, message(Stage.MASK, reply=False, bound=session, number=1, body=body))
