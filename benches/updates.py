@@ -4,8 +4,9 @@
     python benches/updates.py --record     # and keep the figures
 
 CPU time and memory of one client's release, and of adding its report to the server's mean, beside those of a
-copy of the update as float64. Goals are ratios, so that they hold on any machine: a report that names few
-coordinates may cost the server no vector, and a fiftieth of the time of one that is decoded into a vector.
+copy of the update as float64; the record has the time by the clock as well. Goals are ratios, so that they
+hold on any machine: a report that names few coordinates may cost the server no vector, and a fiftieth of the
+time of one that is decoded into a vector.
 """
 
 from __future__ import annotations
@@ -42,15 +43,15 @@ _WHOLE_TIME, _CLIENT_TIME, _CLIENT_MEMORY = 100.0, 100.0, 6.0
 """Of a copy's time, and of an update's bytes, at most."""
 
 
-def timed(work: Callable[[], Any], times: int = 1) -> float:
-    """Return the CPU seconds of one run, the least of three."""
-    least = float("inf")
+def timed(name: str, work: Callable[[], Any], parts: int = 1) -> dict[str, float]:
+    """Return the CPU seconds of one part of a run, and the seconds by the clock, each the least of three."""
+    runs = []
     for _ in range(3):
-        start = time.process_time()
-        for _ in range(times):
-            work()
-        least = min(least, (time.process_time() - start) / times)
-    return least
+        busy, start = time.process_time(), time.perf_counter()
+        work()
+        runs.append((time.process_time() - busy, time.perf_counter() - start))
+    busy, clock = (min(each) / parts for each in zip(*runs, strict=True))
+    return {name: busy, f"{name}_clock": clock}
 
 
 def peak(work: Callable[[], Any]) -> int:
@@ -84,10 +85,10 @@ def measured(name: str, size: int) -> dict[str, float] | None:
     added()
     return {
         "build": build,
-        "copy": timed(update.copy),
-        "client": timed(lambda: plan.perturb(update)),
+        **timed("copy", update.copy),
+        **timed("client", lambda: plan.perturb(update)),
         "client_bytes": peak(lambda: plan.perturb(update)),
-        "server": timed(added) / REPORTS,
+        **timed("server", added, REPORTS),
         "server_bytes": peak(added),
         "bytes": len(reports[0]),
     }

@@ -65,8 +65,8 @@ class Node:
         """All that was sent to the SuperNode."""
         return b"\n".join(part for path, body in self.calls for part in (path.encode(), body))
 
-    def put(self, arrays, kind="train", turn=1, **config) -> None:
-        """Put a message of the server into the node."""
+    def put(self, arrays, kind="train", turn=1, records=None, **config) -> None:
+        """Put a message of the server into the node, with more records if there are any."""
         run = run_of()
         self.inner.store_run(run)
         self.inner.store_fab(Fab(hash_str=run.fab_hash, content=CODE, verifications={}))
@@ -76,6 +76,7 @@ class Node:
             context = Context(run_id=RUN, node_id=NODE, node_config=node_config, state=state, run_config={})
             self.inner.set_run_series_context(run.series_id, context)
         content = {"arrays": to_record(arrays), "config": ConfigRecord({"server-round": turn, **config})}
+        content |= records or {}
         with flower.identity(RUN):
             message = Message(RecordDict(content), NODE, kind, ttl=1000.0)
         _insert_message(message, self.inner, self.inner.object_store)

@@ -63,6 +63,9 @@ class PlainSum:
     def share(self, x: Any, *, rng: Any = None) -> np.ndarray:
         return np.atleast_1d(np.asarray(x)).astype(np.uint64) & np.uint64((1 << self.bits) - 1)
 
+    def share_neutral(self, *, rng: Any = None) -> np.ndarray:
+        return np.zeros(self.coordinates, np.uint64)
+
 
 def signing_keys(count: int) -> list[Ed25519PrivateKey]:
     return [Ed25519PrivateKey.from_private_bytes(index.to_bytes(32, "big")) for index in range(1, count + 1)]

@@ -21,7 +21,6 @@ from bitldp.estimate.inverse import FrequencyAccumulator, Inverse, averaged
 from bitldp.estimate.means import countable
 from bitldp.estimate.statistics import counts_of
 from bitldp.letters.reach import Reach
-from bitldp.letters.spread import Mixed
 from bitldp.mechanism.base import Part
 from bitldp.mechanism.frequencies import Frequencies, Labelled, labelled
 from bitldp.mechanism.law import Experiment, Pair, Symbols, codes_of, of_rows
@@ -234,9 +233,7 @@ class MatrixResponse(Labelled, Frequencies):
         """
         letters, values = self.letters, self.numbers
         n, counts = self._count(reports)
-        middle = (values.min() + values.max()) / 2.0
-        second = self.letter_variance() + np.square(values - middle)
-        law = LetterLaw(Mixed.of_points(values, second), float(np.ptp(letters)))
+        law = LetterLaw.of_points(values, letters, self.letter_variance())
         reach = Reach(letters[:, None], ends=(float(values.min()), float(values.max())))
         return replace(averaged(counts[None], n, letters, law), influence=reach.moved(LIARS))
 

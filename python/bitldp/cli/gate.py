@@ -9,7 +9,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -17,6 +17,7 @@ from bitldp.base.errors import require
 from bitldp.cli.catalogue import Given, entry, shown
 from bitldp.cli.errors import CommandError, UsageError
 from bitldp.cli.screen import sentences
+from bitldp.cli.sums import kind_of
 from bitldp.ledger import Ledger, NoLedgerError
 from bitldp.mechanism.base import Mechanism
 from bitldp.privacy import number
@@ -27,14 +28,42 @@ else:
     import tomli as tomllib
 
 if TYPE_CHECKING:
-    from bitldp.federated import PrivateUpdateMod
+    from bitldp.federated import ClientAccount, PrivateUpdateMod, SummedMod, UpdateCodec
+    from bitldp.sums.protocol import Agreement
 
-__all__ = ["gate", "policy_of"]
+__all__ = ["Policy", "gate", "policy_of"]
 
-_TABLES = ("update", "metrics", "ledger", "replies")
+_TABLES = ("update", "metrics", "sum", "ledger", "replies")
 _CODEC = {"clip", "norm", "update", "interval", "integers", "only", "keep_local", "allow_biased", "rows"}
-_LEDGER = {"file", "budget", "delta", "repeat"}
-_REPLIES = {"every", "deadline"}
+_KIND = {"categories", "features", "radius", "low", "high", "steps", "clip"}
+_TERMS = {"epsilon", "delta", "floor", "colluding", "noise"}
+_SUM = {*_KIND, *_TERMS, "keys", "key", "threshold", "degree", "value"}
+_LEDGER = {"file", "budget", "delta", "repeat", "sums", "sums_delta"}
+_REPLIES = {"every", "deadline", "short"}
+
+
+class Policy(NamedTuple):
+    """What may leave a node.
+
+    Attributes
+    ----------
+    update : PrivateUpdateMod or None
+        How updates leave, and the metrics of evaluations.
+    sums : SummedMod or None
+        How the shares of a secure sum do; one of the two is there.
+    times : dict of float
+        When replies leave, by the names that `Gate` gives them.
+    """
+
+    update: PrivateUpdateMod | None
+    sums: SummedMod | None
+    times: dict[str, float]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All of it, by the names that `Gate` gives them."""
+        mods = {"mod": self.update or self.sums, "sums": None if self.update is None else self.sums}
+        return {**mods, **self.times}
 
 
 def gate(
@@ -68,7 +97,7 @@ def gate(
     ] = False,
     check: Annotated[bool, typer.Option("--check", help="Print what may leave, and stop.")] = False,
 ) -> None:
-    r"""Run a Flower app behind a gate that lets only private reports out.
+    """Run a Flower app behind a gate that lets only private reports out.
 
     The server's side delivers the app's code: what that code promises is the server's word. The gate is the
     node owner's: it takes the plain update out of the app's reply, clips, randomizes and charges it by the
@@ -94,11 +123,14 @@ def gate(
     \b
       [replies]
       every = 60.0
-    """
+
+    A table [sum], in place of [update] or beside it, has the terms of a secure sum as of `bitldp explain
+    sum`, with the keys of all clients: the gate shares and masks as well.
+    """  # noqa: D301 - the character, not the letters: it keeps the lines of the examples
     with sentences():
         require("bitldp gate, on Python 3.11 or newer,", ["flwr"], "fl")
-        mod, times = policy_of(policy, begin=begin)
-        _say(mod, times)
+        allowed = policy_of(policy, begin=begin)
+        _say(allowed)
         if check or begin:
             return
         if supernode is None:
@@ -113,8 +145,7 @@ def gate(
         if root_certificates is None and host not in ("127.0.0.1", "::1", "localhost"):
             raise UsageError("--root-certificates is needed for a SuperNode on another machine")
         _run(
-            mod,
-            times,
+            allowed,
             supernode,
             root_certificates,
             secret,
@@ -127,8 +158,7 @@ def gate(
 
 
 def _run(
-    mod: PrivateUpdateMod,
-    times: Mapping[str, float],
+    policy: Policy,
     supernode: str,
     certificates: Path | None,
     secret: Path | None,
@@ -162,7 +192,7 @@ def _run(
         else:
             listening = stack.enter_context(socket.create_server(_address("--listen", listen or "")))
         stack.enter_context(app.served(listening))
-        one = Gate(mod, node, app, **times)
+        one = Gate(node=node, app=app, **policy.options)
         print("the gate is open", file=sys.stderr, flush=True)
         with suppress(KeyboardInterrupt):
             one.run(threading.Event())
@@ -175,29 +205,59 @@ def _address(option: str, text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _say(mod: PrivateUpdateMod, times: Mapping[str, float]) -> None:
+def _say(policy: Policy) -> None:
     """Print what may leave."""
-    steps = round(times.get("deadline", times["every"]) / times["every"])
-    account = mod.account
-    mechanism = mod.codec.mechanism
-    by = f"{mechanism!r}" if isinstance(mechanism, Mechanism) else f"{mechanism.__doc__}, as one record"
-    lines = [
-        f"an update leaves by {by}",
-        f"clipped to the {mod.codec.norm} norm {number(mod.codec.clip)}",
-        f"all releases cost epsilon {number(account.budget)} and delta {number(account.delta)} at most, "
-        f"by the ledger {account.path}",
-        f"a reply leaves {number(times['every'])} seconds after its question; its time tells nothing"
+    lines = [*_of_updates(policy.update), *_of_sums(policy.sums)]
+    every, short = policy.times["every"], policy.times.get("short")
+    steps = round(policy.times.get("deadline", every) / every)
+    lines.append(
+        f"a reply leaves {number(every)} seconds after its question; its time tells nothing"
         if steps == 1
-        else f"a reply leaves a multiple of {number(times['every'])} seconds after its question; which of "
-        f"{steps} is the app's choice",
-    ]
-    for charge in [] if mod.evaluation is None else mod.evaluation.charges:
-        lines.append(f"{charge.note} leaves by {charge.release!r}")
+        else f"a reply leaves a multiple of {number(every)} seconds after its question; which of "
+        f"{steps} is the app's choice"
+    )
+    if short is not None:
+        lines.append(f"a reply that the app is not asked for leaves after {number(short)} seconds")
     print("\n".join(lines))
 
 
-def policy_of(path: Path, *, begin: bool = False) -> tuple[PrivateUpdateMod, dict[str, float]]:
-    """Return the mod of a policy, and the times of its replies, by the names that `Gate` gives them.
+def _of_updates(mod: PrivateUpdateMod | None) -> list[str]:
+    if mod is None:
+        return []
+    mechanism = mod.codec.mechanism
+    by = f"{mechanism!r}" if isinstance(mechanism, Mechanism) else f"{mechanism.__doc__}, as one record"
+    return [
+        f"an update leaves by {by}",
+        f"clipped to the {mod.codec.norm} norm {number(mod.codec.clip)}",
+        *_cost("all releases cost", mod.account),
+        *(
+            []
+            if mod.evaluation is None
+            else (f"{e.note} leaves by {e.release!r}" for e in mod.evaluation.charges)
+        ),
+    ]
+
+
+def _of_sums(mod: SummedMod | None) -> list[str]:
+    if mod is None:
+        return []
+    agreement = mod.agreement
+    return [
+        f"a number leaves as a share of {agreement.sum!r}, under masks",
+        f"by the agreement {agreement.digest.hex()} of {agreement.clients} clients",
+        *str(agreement.sum.guarantee).splitlines(),
+        *_cost("all sums cost central", mod.account),
+        *agreement.trust,
+    ]
+
+
+def _cost(what: str, account: ClientAccount) -> list[str]:
+    budget = f"epsilon {number(account.budget)} and delta {number(account.delta)}"
+    return [f"{what} {budget} at most, by the ledger {account.path}"]
+
+
+def policy_of(path: Path, *, begin: bool = False) -> Policy:
+    """Return the policy that a file describes.
 
     With `begin`, its ledger is begun.
 
@@ -206,53 +266,123 @@ def policy_of(path: Path, *, begin: bool = False) -> tuple[PrivateUpdateMod, dic
     UsageError
         For what is not a policy; the message names the table and the key.
     """
-    from bitldp.federated import ClientAccount, PrivateUpdateMod, UpdateCodec
-
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: no TOML ({error})") from None
     _only(path, "", document, set(_TABLES))
-    for name in ("update", "ledger", "replies"):
-        if not isinstance(document.get(name), dict):
+    for name, table in document.items():
+        if not isinstance(table, dict):
+            raise UsageError(f"{path}: [{name}] must be a table")
+    if "update" not in document and ("sum" not in document or "metrics" in document):
+        raise UsageError(
+            f"{path}: needs a table [update]" + (" or [sum]" if "metrics" not in document else "")
+        )
+    for name, needs in _needed(document).items():
+        if name not in document:
             raise UsageError(f"{path}: needs a table [{name}]")
-    update, ledger, replies = (dict(document[name]) for name in ("update", "ledger", "replies"))
+        for key in needs:
+            if key not in document[name]:
+                raise UsageError(f"{path}: [{name}] needs {key}")
+    ledger, replies = dict(document["ledger"]), dict(document["replies"])
     _only(path, "ledger", ledger, _LEDGER)
     _only(path, "replies", replies, _REPLIES)
-    for table, name, given in (
-        ("ledger", "file", ledger),
-        ("ledger", "budget", ledger),
-        ("replies", "every", replies),
-    ):
-        if name not in given:
-            raise UsageError(f"{path}: [{table}] needs {name}")
-    options = {name: update.pop(name) for name in _CODEC & update.keys()}
-    if "clip" not in options:
-        raise UsageError(f"{path}: [update] needs clip")
-    metrics = {
-        name: _mechanism(path, f"metrics.{name}", table, None)
-        for name, table in dict(document.get("metrics", {})).items()
-    }
     try:
-        codec = UpdateCodec.of(_mechanism(path, "update", update, "features"), options)
-        delta = ledger.get("delta", 0.0)
-        if begin:
-            if Path(ledger["file"]).exists():
-                raise CommandError(f"{ledger['file']}: exists already; its budget cannot be given again")
-            with Ledger.open(ledger["file"], budget=ledger["budget"], delta=delta, create=True):
-                pass
-        mod = PrivateUpdateMod(
-            codec,
-            budget=ClientAccount(ledger["budget"], delta, ledger["file"]),
-            metrics=metrics or None,
-            repeat=ledger.get("repeat"),
-            failing="zero",
-        )
+        codec = _codec(path, document["update"]) if "update" in document else None
+        agreement = _agreement(path, document["sum"]) if "sum" in document else None
+        if begin:  # after the checks above: a ledger is begun once
+            _begin(ledger)
+        update = None if codec is None else _update(path, codec, document.get("metrics", {}), ledger)
+        sums = None if agreement is None else _sums(path, agreement, document["sum"], ledger)
     except NoLedgerError:
         raise CommandError(f"{ledger['file']}: no such ledger; create it once with --begin") from None
     except (TypeError, ValueError) as error:
         raise UsageError(f"{path}: {error}") from None
-    return mod, {name: float(value) for name, value in replies.items()}
+    return Policy(update, sums, {name: float(value) for name, value in replies.items()})
+
+
+def _needed(document: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return what each table of a policy cannot do without."""
+    result = {"ledger": ["file"], "replies": ["every"]}
+    if "update" in document:
+        result["update"] = ["clip"]
+        result["ledger"].append("budget")
+    if "sum" in document:
+        result["sum"] = ["epsilon", "keys", "key"]
+        result["ledger"].append("sums")
+    return result
+
+
+def _begin(ledger: Mapping[str, Any]) -> None:
+    """Begin a ledger, with what sums may cost if there are any."""
+    if Path(ledger["file"]).exists():
+        raise CommandError(f"{ledger['file']}: exists already; its budget cannot be given again")
+    budget, delta = ledger.get("budget", 0.0), ledger.get("delta", 0.0)
+    with Ledger.open(ledger["file"], budget=budget, delta=delta, create=True) as begun:
+        if "sums" in ledger:
+            begun.allow_sums(ledger["sums"], delta=ledger.get("sums_delta", 0.0))
+
+
+def _codec(path: Path, given: Mapping[str, Any]) -> UpdateCodec:
+    """Return the codec of [update]."""
+    from bitldp.federated import UpdateCodec
+
+    update = dict(given)
+    options = {name: update.pop(name) for name in _CODEC & update.keys()}
+    return UpdateCodec.of(_mechanism(path, "update", update, "features"), options)
+
+
+def _update(
+    path: Path, codec: UpdateCodec, metrics: Mapping[str, Any], ledger: Mapping[str, Any]
+) -> PrivateUpdateMod:
+    """Return the mod of [update] and [metrics]."""
+    from bitldp.federated import ClientAccount, PrivateUpdateMod
+
+    chosen = {name: _mechanism(path, f"metrics.{name}", table, None) for name, table in metrics.items()}
+    return PrivateUpdateMod(
+        codec,
+        budget=ClientAccount(ledger["budget"], ledger.get("delta", 0.0), ledger["file"]),
+        metrics=chosen or None,
+        repeat=ledger.get("repeat"),
+        failing="zero",
+    )
+
+
+def _agreement(path: Path, given: Mapping[str, Any]) -> Agreement:
+    """Return the terms of [sum], to which the node's key belongs."""
+    from bitldp.sums import SecureSum
+    from bitldp.sums.protocol import Agreement, SummingClient
+
+    _only(path, "sum", given, _SUM)
+    keys, key = given["keys"], given["key"]
+    if not isinstance(keys, list) or not all(isinstance(each, str) for each in (*keys, key)):
+        raise UsageError(f"{path}: [sum] keys must be a list of files of public keys, and key a file")
+    terms = {name: given[name] for name in _TERMS & given.keys()}
+    kind = kind_of({name: given[name] for name in _KIND & given.keys()})
+    graph = {name: given[name] for name in {"threshold", "degree"} & given.keys()}
+    try:
+        agreement = Agreement(SecureSum(kind, clients=len(keys), **terms), keys, **graph)
+        SummingClient(agreement, key)  # a key of another node, or that others may read, is refused here
+    except OSError as error:
+        raise UsageError(f"{path}: [sum] {error.filename}: {error.strerror}") from None
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{path}: [sum] {error}") from None
+    return agreement
+
+
+def _sums(path: Path, agreement: Agreement, given: Mapping[str, Any], ledger: Mapping[str, Any]) -> SummedMod:
+    """Return the mod of [sum], whose ledger says the same as the policy."""
+    from bitldp.federated import SummedMod, SumsAccount
+
+    account = SumsAccount(ledger["sums"], ledger.get("sums_delta", 0.0), ledger["file"])
+    begun = Ledger.load(ledger["file"]).sums
+    if (begun.budget, begun.delta) != (account.budget, account.delta):
+        raise UsageError(
+            f"{path}: [ledger] sums: the ledger was begun with {number(begun.budget)} and delta "
+            f"{number(begun.delta)} for sums, not {number(account.budget)} and {number(account.delta)}"
+        )
+    value = given.get("value", "difference")
+    return SummedMod(agreement, given["key"], budget=account, value=value, failing="zero", secrets="file")
 
 
 def _only(path: Path, table: str, given: Mapping[str, Any], known: set[str]) -> None:

@@ -15,7 +15,7 @@ from bitldp.cli.screen import print_whole
 from bitldp.privacy import number
 from bitldp.sums import Count, Histogram, Number, SecureSum, SumKind, Vector
 
-__all__ = ["SUM", "print_sum", "sum_facts"]
+__all__ = ["SUM", "kind_of", "print_sum", "sum_facts"]
 
 SUM = "sum"
 """Word for a secure sum in the place of a mechanism."""
@@ -57,7 +57,7 @@ def sum_facts(
     given: dict[str, Any] = {name: value for name, value in more.items() if value is not None}
     n = needed("--clients", clients)
     try:
-        secure = SecureSum(_kind(options), epsilon=epsilon, clients=n, **given)
+        secure = SecureSum(kind_of(options), epsilon=epsilon, clients=n, **given)
     except (ValueError, TypeError) as error:
         raise UsageError(f"{SUM}: {error}") from None
     least = secure.least_survivors
@@ -87,7 +87,7 @@ def sum_facts(
     return plain
 
 
-def _kind(options: Mapping[str, Any]) -> SumKind:
+def kind_of(options: Mapping[str, Any]) -> SumKind:
     """Return the kind of sum that options are of: a vector, a histogram, a number, else a count."""
     if "radius" in options and "features" not in options:
         raise UsageError("--radius: is the length that vectors are scaled down to; --features is needed")

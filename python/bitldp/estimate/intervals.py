@@ -172,6 +172,14 @@ class LetterLaw:
     jump: float = 0.0
     table: Callable[[], Table] | None = None
 
+    @classmethod
+    def of_points(
+        cls, points: NDArray[np.float64], letters: NDArray[np.float64], variance: NDArray[np.float64]
+    ) -> LetterLaw:
+        """Return the law of letters whose means are points, by the variance of a letter for each point."""
+        middle = (points.min() + points.max()) / 2.0
+        return cls(Mixed.of_points(points, variance + np.square(points - middle)), float(np.ptp(letters)))
+
     @cached_property
     def scale(self) -> float:
         """The c of Bernstein's condition: ln E e^(s (letter - mean)) <= s^2 variance/(2 (1 - c abs(s))).

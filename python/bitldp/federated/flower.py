@@ -6,6 +6,7 @@ the worker process of an app fills, and its number from the SuperLink.
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,7 +38,7 @@ def check_version(installed: str) -> None:
 
 check_version(version("flwr"))
 
-from flwr.app import Error, Message  # noqa: E402
+from flwr.app import Error, Message, RecordDict  # noqa: E402
 from flwr.common.constant import ErrorCode  # noqa: E402
 from flwr.common.serde import message_to_proto  # noqa: E402
 from flwr.supercore.run import Run  # noqa: E402
@@ -56,6 +57,13 @@ REFUSED = ErrorCode.MOD_FAILED_PRECONDITION
 def refusal(message: Message, code: int, sentence: str) -> Message:
     """Return an Error reply with a code and a fixed sentence, and nothing of the client's."""
     return Message(Error(code, sentence), reply_to=message)
+
+
+def without(message: Message, name: str) -> Message:
+    """Return a message without one of its records; the message itself stays as it is."""
+    result = copy.copy(message)
+    result.content = RecordDict({key: record for key, record in message.content.items() if key != name})
+    return result
 
 
 def empty_run(number: int) -> Run:

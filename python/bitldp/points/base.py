@@ -21,7 +21,6 @@ from bitldp.estimate.estimates import LIARS, Estimate
 from bitldp.estimate.intervals import LetterLaw
 from bitldp.estimate.inverse import FrequencyAccumulator, Inverse, averaged
 from bitldp.letters.reach import Reach
-from bitldp.letters.spread import Mixed
 from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.frequencies import Frequencies
 from bitldp.mechanism.law import INPUTS, Experiment, Pair, Symbols, codes_of, of_rows, spread
@@ -363,10 +362,7 @@ class CandidateRelease(Frequencies):
     def _letter_law(self) -> LetterLaw:
         """Law of the letter of a report, for intervals; raises where there are no letters."""
         letters = self._letters
-        low, high = self._points.min(), self._points.max()
-        variance = self.letter_variance(np.arange(len(letters)))
-        mixed = Mixed.of_points(self._points, variance + np.square(self._points - (low + high) / 2.0))
-        return LetterLaw(mixed, float(np.ptp(letters)))
+        return LetterLaw.of_points(self._points, letters, self.letter_variance(np.arange(len(letters))))
 
     def unbias(self, reports: ArrayLike) -> NDArray[np.float64]:
         """Return the decoded values of reports, whose mean over the random bits is the candidate.

@@ -119,6 +119,11 @@ class SumKind(ABC):
         return integers + law.sample(shape, sources[self.streams :], threads), single
 
     @property
+    def neutral(self) -> int:
+        """Integer of a client without a record, in each coordinate: as near to any record as records are."""
+        return 0
+
+    @property
     def dither(self) -> float:
         """Most variance that dither adds to a record's coordinate, where it counts beside the noise."""
         return 0.0
@@ -440,6 +445,11 @@ class Number(Lattice):
         object.__setattr__(self, "interval", checks.interval("interval", self.interval))
         object.__setattr__(self, "steps", checks.integer("steps", self.steps, 1, _MOST_STEPS))
         object.__setattr__(self, "clip", checks.flag("clip", self.clip))
+
+    @property
+    def neutral(self) -> int:
+        """Integer of a client that has no number: the middle of the interval, rounded down to a step."""
+        return self.steps // 2
 
     def encode(
         self, x: ArrayLike, sources: list[Source], threads: int | None

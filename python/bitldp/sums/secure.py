@@ -330,11 +330,43 @@ class SecureSum:
         streams = self.kind.streams + self.law.streams
         return self._share(values, [randomness.stage(stage) for stage in range(streams)], threads)
 
+    def share_neutral(self, *, rng: RandomSource = None, threads: int | None = None) -> NDArray[Any]:
+        """Return the share of a client that has no record, or whose record cannot be had: noise as any other.
+
+        It stands for no in a count, for the middle of the interval among numbers, for zeros among vectors,
+        and for no category in a histogram. The guarantee of the total holds between a record and this, too.
+
+        Parameters
+        ----------
+        rng, threads
+            As of `share`.
+
+        Returns
+        -------
+        ndarray of unsigned int, shape (coordinates,)
+            Integers modulo 2**bits, of `dtype`.
+
+        Examples
+        --------
+        >>> from bitldp.sums import Histogram, SecureSum
+        >>> answers = SecureSum(Histogram(3), epsilon=1.0, clients=100)
+        >>> answers.share_neutral(rng=1).shape
+        (3,)
+        """
+        threads, _ = checks.stream(threads, 0)
+        sources = keys(rng, self.law.streams)
+        noise = self.law.sample((1, self.kind.coordinates), sources, threads)
+        return self._modular(noise + self.kind.neutral)[0]
+
     def _share(self, x: ArrayLike, sources: list[Any], threads: int | None) -> NDArray[Any]:
         threads, _ = checks.stream(threads, 0)
         shares, single = self.kind.noised(x, self.law, sources, threads)
-        result = (shares.astype(np.uint32) & np.uint32(self.modulus - 1)).astype(self.dtype, copy=False)
+        result = self._modular(shares)
         return result[0] if single else result
+
+    def _modular(self, shares: NDArray[Any]) -> NDArray[Any]:
+        """Return whole numbers modulo 2**bits."""
+        return (shares.astype(np.uint32) & np.uint32(self.modulus - 1)).astype(self.dtype, copy=False)
 
     # the total
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -25,21 +25,21 @@ from bitldp.tables.numbers import NumericColumns
 __all__ = ["ClientForm"]
 
 
-class ClientForm:
+class ClientForm(ABC):
     """Base of a plan: the form that it is to clients, and the table that their reports are."""
 
     codecs: tuple[ColumnCodec, ...]
     keep: tuple[str, ...]
 
-    @cached_property
+    @property
+    @abstractmethod
     def guarantee(self) -> Guarantee:
         """The privacy of a record: what its columns cost together."""
-        raise NotImplementedError
 
-    @cached_property
+    @property
+    @abstractmethod
     def digest(self) -> str:
         """SHA-256 of the plan, in hexadecimal."""
-        raise NotImplementedError
 
     def client_document(
         self,

@@ -19,8 +19,10 @@ import numpy as np
 from bitldp.cli.errors import CommandError, UsageError
 from bitldp.cli.gate import policy_of
 from bitldp.federated import Layout
+from bitldp.sums import Histogram, SecureSum, Vector
 from support.command import invoke
 from support.network import free_port
+from support.summed_app import key_pair
 
 UPDATE = 'mechanism = "cross-polytope"\nepsilon = 4\nclip = 0.5\nonly = ["w*"]'
 METRICS = '[metrics.accuracy]\nmechanism = "duchi"\nepsilon = 0.5\nlow = 0\nhigh = 1'
@@ -46,7 +48,8 @@ def written(tmp_path):
 
 
 def test_a_policy_is_the_mod_of_the_same_words(written) -> None:
-    mod, times = policy_of(written())
+    mod, sums, times = policy_of(written())
+    assert sums is None
     plan = mod.codec.plan(mod.codec.layout({"w1": np.zeros(7), "b": np.zeros(2)}))
     assert plan.mechanism == bitldp.CrossPolytope(7, epsilon=4.0)
     assert (mod.codec.clip, mod.codec.only, mod.failing, mod.others) == (0.5, ("w*",), "zero", "refuse")
@@ -56,7 +59,7 @@ def test_a_policy_is_the_mod_of_the_same_words(written) -> None:
 
 
 def test_a_size_that_is_written_cuts_the_update_into_records(written) -> None:
-    mod, times = policy_of(
+    mod, _, times = policy_of(
         written(
             'mechanism = "duchi"\nepsilon = 1\nfeatures = 2\nclip = 1', replies="every = 5\ndeadline = 20"
         )
@@ -82,6 +85,10 @@ def test_the_check_says_what_may_leave(written) -> None:
     assert "which of 4 is the app's choice" in later
 
 
+def test_the_help_shows_the_lines_of_a_policy() -> None:
+    assert '    mechanism = "cross-polytope"\n    epsilon = 4.0\n' in invoke("gate", "--help").stdout
+
+
 def test_a_ledger_is_begun_once_and_by_hand(written, tmp_path) -> None:
     path = written(begun=False)
     with pytest.raises(CommandError, match="no such ledger; create it once with --begin"):
@@ -97,12 +104,120 @@ def test_a_ledger_is_begun_once_and_by_hand(written, tmp_path) -> None:
 
 def test_the_policy_of_the_guide_is_one(tmp_path) -> None:
     guide = Path(__file__).parents[3] / "docs" / "guides" / "gate.md"
-    (block,) = re.findall(r"```toml\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL)
+    block, more = re.findall(r"```toml\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL)
     path = tmp_path / "policy.toml"
     path.write_text(textwrap.dedent(block).replace("/var/lib/fl-gate", str(tmp_path)))
-    mod, _ = policy_of(path, begin=True)
+    mod, _, _ = policy_of(path, begin=True)
     assert mod.codec.keep_local == ("*running_*",)
     assert mod.evaluation.metrics == {"accuracy": bitldp.Duchi(epsilon=0.5, interval=(0.0, 1.0))}
+    for index in (1, 2, 3):
+        key_pair(tmp_path / f"hospital-{index}.key")
+    (tmp_path / "hospital-2.key").rename(tmp_path / "node.key")
+    for folder in ("/var/lib/fl-gate", "/etc/fl-gate"):
+        more = more.replace(folder, str(tmp_path))
+    (tmp_path / "ledger.json").unlink()
+    path.write_text(textwrap.dedent(more))
+    update, sums, times = policy_of(path, begin=True)
+    assert update is None
+    assert sums.agreement.sum == SecureSum(Vector(1000), epsilon=1.0, clients=3, floor=2)
+    assert times == {"every": 60.0, "short": 1.0}
+
+
+SUM = """
+[sum]
+epsilon = 8
+floor = 2
+categories = 4
+keys = ["{0}/node-0.key.pub", "{0}/node-1.key.pub", "{0}/node-2.key.pub"]
+key = "{0}/node-1.key"
+value = "arrays"
+[ledger]
+file = "{0}/sums.json"
+sums = 8
+sums_delta = 1e-6
+[replies]
+every = 60
+short = 2
+"""
+
+
+@pytest.fixture
+def summing(tmp_path):
+    """Return a function that writes a policy of sums, and begins its ledger."""
+    for index in range(3):
+        key_pair(tmp_path / f"node-{index}.key")
+
+    def write(change=("", ""), begun=True) -> Path:
+        path = tmp_path / "sums.toml"
+        path.write_text(SUM.format(tmp_path).replace(*change) if change[0] else SUM.format(tmp_path))
+        if begun and not (tmp_path / "sums.json").exists():
+            with bitldp.Ledger.open(tmp_path / "sums.json", budget=0.0, create=True) as ledger:
+                ledger.allow_sums(8.0, delta=1e-6)
+        return path
+
+    return write
+
+
+def test_a_policy_of_sums_is_the_mod_of_the_same_words(summing) -> None:
+    update, mod, times = policy_of(summing())
+    assert update is None
+    assert mod.agreement.sum == SecureSum(Histogram(4), epsilon=8.0, clients=3, floor=2)
+    assert (mod.failing, mod.nonfinite, mod.secrets) == ("zero", "zero", "file")
+    assert (mod.account.budget, mod.account.delta) == (8.0, 1e-6)
+    assert times == {"every": 60.0, "short": 2.0}
+
+
+def test_updates_and_sums_have_one_ledger(summing, tmp_path) -> None:
+    more = '[update]\nmechanism = "duchi"\nepsilon = 1\nclip = 1\n[ledger]\nbudget = 3'
+    path = summing(("[ledger]", more), begun=False)
+    assert invoke("gate", path, "--begin").exit_code == 0
+    update, sums, _ = policy_of(path)
+    assert update.account.path == sums.account.path
+    ledger = bitldp.Ledger.load(tmp_path / "sums.json")
+    assert (ledger.budget, ledger.sums.budget, ledger.sums.delta) == (3.0, 8.0, 1e-6)
+
+
+def test_the_check_says_what_sums_keep(summing) -> None:
+    result = invoke("gate", summing(), "--check")
+    assert result.exit_code == 0, result.stderr
+    for text in (
+        "a share of SecureSum(Histogram(categories=4)",
+        "from 2 of 3 clients on",
+        "local epsilon of a share alone",
+        "all sums cost central epsilon 8 and delta 1.000e-06 at most",
+        "the server may lie about everything",
+        "that the app is not asked for leaves after 2 seconds",
+    ):
+        assert text.lower() in result.stdout.lower()
+
+
+WRONG_SUMS = {
+    r"\[sum\] clients is unknown": ("floor = 2", "clients = 3"),
+    r"\[sum\] needs keys": ("keys =", "#"),
+    r"\[ledger\] needs sums": ("sums = 8", ""),
+    r"needs a table \[replies\]": ("[replies]", "#"),
+    r"\[sum\] keys must be a list of files": ("keys = [", "keys = [3, "),
+    r"\[sum\] .*absent.pub: No such file": ("node-2.key.pub", "absent.pub"),
+    r"\[sum\] key: its public key is not in the list": ("node-1.key.pub", "node-3.key.pub"),
+    r"\[sum\] floor": ("floor = 2", "floor = 4"),
+    r"\[sum\] epsilon": ("epsilon = 8", "epsilon = 0"),
+    r"--features: is for vectors, --categories for a histogram": ("floor = 2", "features = 2"),
+    r"the ledger was begun with 8 and delta 1.000e-06 for sums, not 9": ("sums = 8", "sums = 9"),
+    r"value: ": ('"arrays"', '"all"'),
+    r"\[sum\] must be a table": ("[sum]", "sum = 3\n[update]"),
+}
+
+
+@pytest.mark.parametrize("sentence", WRONG_SUMS)
+def test_a_wrong_policy_of_sums_is_refused_by_name(sentence, summing, tmp_path) -> None:
+    key_pair(tmp_path / "node-3.key")
+    with pytest.raises(UsageError, match=sentence):
+        policy_of(summing(WRONG_SUMS[sentence]))
+
+
+def test_a_wrong_policy_begins_no_ledger(summing, tmp_path) -> None:
+    assert invoke("gate", summing(("floor = 2", "floor = 4"), begun=False), "--begin").exit_code == 2
+    assert not (tmp_path / "sums.json").exists()
 
 
 WRONG = {

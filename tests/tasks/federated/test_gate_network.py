@@ -6,9 +6,11 @@ import json
 import os
 import shutil
 import socket
+import subprocess
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -18,7 +20,8 @@ import pytest
 pytest.importorskip("flwr", reason="the extra fl is not installed")
 
 import bitldp
-from bitldp.federated import BUDGET_SENTENCE
+from bitldp.cli.gate import policy_of
+from bitldp.federated import BUDGET_SENTENCE, SUM_SENTENCE
 from bitldp.federated.gate import ConfinementError, confined
 from bitldp.federated.gate.confine import missing
 from support import evil_app
@@ -32,6 +35,7 @@ from support.network import (
     needs_programs,
     order_run,
 )
+from support.summed_app import key_pair
 
 needs_root = pytest.mark.skipif(bool(missing()), reason=f"to confine an app takes {missing()}")
 pytestmark = [*needs_programs, needs_root, pytest.mark.slow]
@@ -43,12 +47,25 @@ mechanism = "duchi"
 epsilon = {epsilon}
 clip = 1.0
 
+[sum]
+epsilon = 14
+delta = 1e-5
+floor = 2
+categories = 4
+keys = ["{folder}/node-0.key.pub", "{folder}/node-1.key.pub", "{folder}/node-2.key.pub"]
+key = "{folder}/node-{client}.key"
+value = "arrays"
+
 [ledger]
 file = "{ledger}"
 budget = {budget}
+sums = 14
+sums_delta = 1e-5
 
 [replies]
-every = 20.0
+every = 5
+deadline = 90
+short = 0.5
 """
 
 # An interpreter in a folder of root's alone is shown to the app's user, and nothing else of that folder.
@@ -157,65 +174,124 @@ def test_an_app_is_not_started_where_it_cannot_be_confined(open_folder) -> None:
 
 
 def own(policy: Path, folder: Path, client: int) -> None:
-    """Write a node's policy, its ledger of three rounds, and the folder of its app."""
+    """Write a node's policy, its ledger of two rounds and one sum, and the folder of its app."""
     home_of(folder / f"home-{client}")
     ledger = folder / f"ledger-{client}.json"
-    policy.write_text(POLICY.format(ledger=ledger, epsilon=EPSILON, budget=3 * EPSILON))
-    with bitldp.Ledger.open(ledger, budget=3 * EPSILON, create=True):
-        pass
+    settings = {"folder": folder, "client": client, "ledger": ledger}
+    policy.write_text(POLICY.format(**settings, epsilon=EPSILON, budget=2 * EPSILON))
+    policy_of(policy, begin=True)
     ledger.chmod(0o600)
 
 
-def test_nothing_passes_the_gates_of_two_nodes_and_all_leaves_the_third(tmp_path, open_folder, collector):
-    port, collected = collector
-    lists, first = shown()
-    for client in (1, 2):
-        own(tmp_path / f"policy-{client}.toml", open_folder, client)
-    key = open_folder / "secret.key"
-    key.write_bytes(os.urandom(32))
-    key.chmod(0o600)
-    tls, seen = certificates(tmp_path), []
-    surroundings = {**environment(tmp_path), **lists}
-    surroundings["PYTHONPATH"] += os.pathsep + str(Path(__file__).parents[2])
-    for run in (0, 1):  # every process is another one in the second run
-        processes, result = Processes(tmp_path, surroundings), tmp_path / f"result-{run}.json"
-        try:
-            source = tmp_path / "source.py"
-            mine = {"first": 1 + 2 * run, "collector": port, "folder": str(open_folder)}
-            source.write_text(f"{Path(evil_app.__file__).read_text()}\nSETTINGS.update({mine!r})\n")
-            app, link, asked = begin_network(processes, source, tls)
-            for client in range(3):
-                api = free_port()
-                where = ("--superlink", f"127.0.0.1:{link}", "--host", "127.0.0.1", "--port", str(api))
-                more = ("--node-config", f"partition-id={client}")
-                if client == 0:
-                    processes.start("flower-supernode", *asked, *where, *more)
-                    continue
-                alone = ("--isolation", "process", "--superexec-auth-secret-file", str(key))
-                processes.start("flower-supernode", *asked, *where, *more, *alone)
-                gate = [sys.executable, "-m", "bitldp", "gate", str(tmp_path / f"policy-{client}.toml")]
-                gate += ["--supernode", f"127.0.0.1:{api}", "--secret", str(key), "--app-user", "nobody"]
-                processes.start(*first, *gate, "--app-home", str(open_folder / f"home-{client}"))
-            order_run(processes, app, result, f"save-to='{result}'")
-        finally:
-            processes.stop()
-        assert result.exists(), processes.logs()
-        assert_all_gone(processes)
-        seen += json.loads(result.read_text())
+@contextmanager
+def between_stages(folder: Path, renew: Callable[[], None]) -> Iterator[None]:
+    """Do something when the server waits within a round; the block runs meanwhile."""
+    stop = threading.Event()
 
+    def watch() -> None:
+        while not stop.wait(0.1):
+            if (folder / "within").exists():
+                renew()
+                (folder / "go-on").touch()
+                return
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+class Network:
+    """A SuperLink and nodes, all but the first one behind a gate; what lasts is in two folders."""
+
+    def __init__(self, folder: Path, shared: Path) -> None:
+        self.folder, self.shared = folder, shared
+        self.key = shared / "secret.key"
+        self.key.write_bytes(os.urandom(32))
+        self.key.chmod(0o600)
+        for client in range(3):
+            key_pair(shared / f"node-{client}.key")
+        for client in (1, 2):
+            own(folder / f"policy-{client}.toml", shared, client)
+        lists, self.first = shown()
+        self.tls, self.surroundings = certificates(folder), {**environment(folder), **lists}
+        self.surroundings["PYTHONPATH"] += os.pathsep + str(Path(__file__).parents[2])
+        self.processes = Processes(folder, self.surroundings)
+        self.ports: dict[int, int] = {}
+        self.gates: dict[int, subprocess.Popen[bytes]] = {}
+
+    def run(self, clients: tuple[int, ...], **settings) -> dict[str, list]:
+        """Start everything, play the app, stop everything; return what the server was sent."""
+        self.processes, result = Processes(self.folder, self.surroundings), self.folder / "result.json"
+        result.unlink(missing_ok=True)
+        try:
+            source = self.folder / "source.py"
+            mine = {**settings, "nodes": len(clients), "folder": str(self.shared)}
+            source.write_text(f"{Path(evil_app.__file__).read_text()}\nSETTINGS.update({mine!r})\n")
+            app, link, asked = begin_network(self.processes, source, self.tls)
+            for client in clients:
+                self.ports[client] = free_port()
+                where = ("--superlink", f"127.0.0.1:{link}", "--host", "127.0.0.1")
+                more = ("--port", str(self.ports[client]), "--node-config", f"partition-id={client}")
+                alone = ("--isolation", "process", "--superexec-auth-secret-file", str(self.key))
+                gated = alone if client else ()
+                self.processes.start("flower-supernode", *asked, *where, *more, *gated)
+                if client:
+                    self.open(client)
+            with between_stages(self.shared, self.renew):
+                order_run(self.processes, app, result, f"save-to='{result}'")
+        finally:
+            self.processes.stop()
+        assert result.exists(), self.processes.logs()
+        assert_all_gone(self.processes)
+        return json.loads(result.read_text())
+
+    def open(self, client: int) -> None:
+        """Start a node's gate, which starts the node's app."""
+        words = [sys.executable, "-m", "bitldp", "gate", str(self.folder / f"policy-{client}.toml")]
+        words += ["--supernode", f"127.0.0.1:{self.ports[client]}", "--secret", str(self.key)]
+        words += ["--app-user", "nobody", "--app-home", str(self.shared / f"home-{client}")]
+        self.gates[client] = self.processes.start(*self.first, *words)
+
+    def renew(self) -> None:
+        """Stop a gate, and start another one."""
+        self.gates[1].terminate()
+        self.gates[1].wait(30)
+        self.open(1)
+
+
+def test_nothing_passes_the_gates_of_two_nodes_and_all_leaves_the_third(tmp_path, open_folder, collector):
+    """Updates, a sum in which a gate is started anew, then all is: each ledger has what it allowed."""
+    port, collected = collector
+    network = Network(tmp_path, open_folder)
+    first = network.run((0, 1, 2), turns=[1, 2], sum=True, collector=port)
+    second = network.run((1,), turns=[3], collector=port)
+
+    seen, logs = [*first["seen"], *second["seen"]], network.processes.logs()
     wire = b"\n".join(bytes.fromhex(reply["data"]) for reply in seen)
     for client in range(3):
         data, said = evil_app.secret(client).tobytes(), evil_app.text(client).encode()
         plain = client == 0
-        assert (data in wire) is plain, processes.logs()
+        assert (data in wire) is plain, logs
         assert (said in wire) is plain
         assert (data.hex().encode() in wire) is plain
         assert any(f"client {client}: ".encode() in each for each in collected) is plain
     for client in (1, 2):
         tries = [json.loads(path.read_text()) for path in open_folder.glob(f"home-{client}/flwr/tried-*")]
-        assert tries, processes.logs()  # it ran, and nothing led out
+        assert len(tries) == 3, logs  # it ran, and nothing led out
         assert all(each == {"led": [], "user": 65534} for each in tries)
+        (given,) = open_folder.glob(f"home-{client}/flwr/seen.json")
+        assert json.loads(given.read_text()) == ["arrays", "config"]  # and nothing of the protocol
         ledger = bitldp.Ledger.load(open_folder / f"ledger-{client}.json")
-        np.testing.assert_allclose(ledger.spent, 3 * EPSILON)
-    assert [each["reason"] for each in seen].count(BUDGET_SENTENCE) == 2  # of the fourth round
-    assert all(each["turn"] == 4 for each in seen if each["reason"] == BUDGET_SENTENCE)
+        np.testing.assert_allclose(ledger.spent, 2 * EPSILON)
+        assert 13.0 < ledger.sums.spent <= 14.0
+        assert not (open_folder / f"ledger-{client}.json.secrets").exists()
+    assert [each["turn"] for each in seen if each["reason"] == BUDGET_SENTENCE] == [3]
+    sums = [each for each in seen if each["turn"] == evil_app.SUM_TURN]
+    assert [each["kinds"] for each in sums] == [["bitldp.sum"]] * 10 + [[]] * 2, logs
+    assert {each["reason"] for each in sums[10:]} == {SUM_SENTENCE}  # to a second asking
+    # of one category each: an error of 1 has a chance of 1 %, of two 5e-5; without the apps' it is 2
+    assert np.abs(np.subtract(first["sum"], [1.0, 1.0, 1.0, 0.0])).sum() <= 1.0

@@ -29,7 +29,7 @@ from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, OTHER
 from bitldp.federated.wire.sums import SUM, sum_bytes, sum_record
 from bitldp.sums import Count, SecureSum, Vector
 from bitldp.sums.protocol import Agreement, Stage, SummingServer
-from flwr.app import Array, ArrayRecord, Message, MetricRecord, RecordDict
+from flwr.app import Array, ArrayRecord, Error, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import ServerApp
 from support.sums import PlainSum, public, signing_keys
@@ -305,6 +305,19 @@ def test_a_client_whose_code_fails_is_not_charged_and_says_nothing() -> None:
     asked = Asked(agreement, client_app(own, failing))
     assert asked.refused(asked.until(2)) == {FAILURE_SENTENCE}
     assert own.account.ledger(asked.grid.contexts[2]).sums.spent == 0.0
+
+
+def test_a_client_is_told_that_its_app_replied_with_an_error() -> None:
+    def erring(message, context, call_next):
+        return Message(Error(7, "a private 4711"), reply_to=message)
+
+    agreement, failures = agreed(), []
+    own = mod(agreement, on_failure=failures.append)
+    app = ClientApp(mods=[own, erring])
+    app.train()(lambda message, context: Message(RecordDict(), reply_to=message))
+    asked = Asked(agreement, app)
+    assert asked.refused(asked.until(2)) == {FAILURE_SENTENCE}
+    assert {str(each) for each in failures} == {"the client app replied with an error"}
 
 
 @pytest.mark.parametrize("kind", ["evaluate", "query"])

@@ -11,9 +11,9 @@ pytest.importorskip("cryptography", reason="the extra sums is not installed")
 pytest.importorskip("flwr", reason="the extra fl is not installed")
 
 from bitldp.sums.protocol import Stage, SummingClient, SummingServer, SumRefusedError, masks
-from bitldp.sums.protocol.client import ADVERT, SEALED, Advert
+from bitldp.sums.protocol.client import ADVERT, SEALED, Advert, session_of
 from bitldp.sums.protocol.messages import flags, flags_size, members, message, read_flags, read_rows, rows
-from support.hostile_sums import ATTACKS, CLIENTS, VICTIM, Flowers, Ours
+from support.hostile_sums import ATTACKS, CLIENTS, FLOOR, VICTIM, Flowers, Ours
 from support.linear import linear_complexity
 from support.sums import Machines
 
@@ -74,6 +74,45 @@ def test_members_have_keys_and_the_client_is_one(wrong: set[int]) -> None:
     )
 
 
+def test_a_client_that_was_sent_fewer_keys_is_in_a_session_of_its_own() -> None:
+    """The victim alone is not told of client 5; the shares that others sealed for all six do not fit."""
+    target = Ours()
+    clients, messages = target.machines.clients, target.machines.run(until=1)
+    keys = read_rows(messages[VICTIM][HEAD:], ADVERT, CLIENTS)
+    fewer = rows((index, key) for index, key in keys.items() if index != 5)
+    messages[VICTIM] = target.said(Stage.SHARE, fewer)
+    sent = {index: clients[index].answer(data)[HEAD:] for index, data in messages.items()}
+    boxes = {index: read_rows(sent[index], SEALED, CLIENTS) for index in (0, 1, 3, 4)}
+    envelopes = rows((index, each[VICTIM]) for index, each in boxes.items())
+    body = flags(members({0, 1, VICTIM, 3, 4}, CLIENTS)) + envelopes
+    agreement = target.machines.agreement
+    for session in (session_of(agreement, 1, fewer), session_of(agreement, 1, rows(keys.items()))):
+        data = message(Stage.MASK, reply=False, bound=session, number=1, body=body)
+        state = clients[VICTIM].state
+        assert target.refused(VICTIM, data)
+        clients[VICTIM] = SummingClient(agreement, target.machines.keys[VICTIM], state=state)
+
+
+def test_a_quorum_has_signed_the_same_members() -> None:
+    """All are told the same survivors, and the victim alone that client 0 had dropped before the masks."""
+    target = Ours()
+    clients, messages = target.machines.clients, target.machines.run(until=2)
+    size, rest = flags_size(CLIENTS), members({1, 2, 3, 4, 5}, CLIENTS)
+    envelopes = read_rows(messages[VICTIM][HEAD + size :], SEALED, CLIENTS)
+    del envelopes[0]
+    messages[VICTIM] = target.said(Stage.MASK, flags(rest) + rows(envelopes.items()))
+    said = target.said(Stage.AGREE, flags(rest))
+    signed = {}
+    for index, data in messages.items():
+        clients[index].answer(data, lambda: np.zeros(3, int))
+        if index:
+            signed[index] = clients[index].answer(said)[HEAD:]
+    del signed[VICTIM]
+    quorum = target.said(Stage.REVEAL, rows(signed.items()))
+    assert target.refused(VICTIM, quorum)
+    assert not target.refused(1, quorum)
+
+
 def test_keys_that_stand_twice_are_refused() -> None:
     """Client 0 works with the server, and gives the keys of client 1 for its own, well signed."""
     target = Ours()
@@ -106,6 +145,15 @@ def test_keys_of_an_older_round_are_refused() -> None:
     body = rows({**older, VICTIM: newer[VICTIM]}.items())
     data = message(Stage.SHARE, reply=False, bound=target.machines.agreement.digest, number=2, body=body)
     assert target.refused(VICTIM, data)
+
+
+def test_keys_for_another_agreement_are_refused() -> None:
+    """The same clients agree on a lower floor as well; in the same round they sign keys for both sums."""
+    target, other = Ours(), Ours()
+    other.machines = Machines(CLIENTS, FLOOR - 1)
+    theirs = read_rows(other.machines.run(until=1)[VICTIM][HEAD:], ADVERT, CLIENTS)
+    mine = read_rows(target.machines.run(until=1)[VICTIM][HEAD:], ADVERT, CLIENTS)
+    assert target.refused(VICTIM, target.said(Stage.SHARE, rows({**theirs, VICTIM: mine[VICTIM]}.items())))
 
 
 def test_a_client_signs_one_list_and_masks_one_share_a_round() -> None:
@@ -208,3 +256,41 @@ def test_clients_that_were_refused_leave_the_others_a_sum() -> None:
         messages = server.proceed(replies)
     target.machines.assert_right()
     assert set(server.opened.members) == set(range(CLIENTS)) - {VICTIM}
+
+
+def test_a_client_whose_neighbours_have_no_keys_shares_nothing() -> None:
+    """Of a sparse graph: one fewer of those that it chose have keys than its secrets need."""
+    for lost, refused in ((0, False), (1, True)):
+        target = Ours()
+        target.machines = machines = Machines(18, 10, degree=11)
+        keys = read_rows(machines.run(until=1)[VICTIM][HEAD:], ADVERT, 18)
+        mine = np.flatnonzero(machines.server._view.choices[VICTIM])
+        gone = set(mine[: len(mine) - machines.agreement.needed + lost])
+        assert 18 - len(gone) >= machines.agreement.starters
+        data = target.said(
+            Stage.SHARE, rows((index, key) for index, key in keys.items() if index not in gone)
+        )
+        assert target.refused(VICTIM, data) == refused
+
+
+@pytest.mark.parametrize("name", ["seal", "mask"])
+def test_keys_that_everybody_knows_the_secret_of_are_refused(name: str) -> None:
+    """Client 0 works with the server, and signs a key of small order."""
+    target = Ours()
+    clients, agreement = target.machines.clients, target.machines.agreement
+    keys = read_rows(target.machines.run(until=1)[VICTIM][HEAD:], ADVERT, CLIENTS)
+    weak = replace(Advert.of(keys[0]), signature=b"", **{name: bytes(32)})
+    keys[0] = bytes(weak) + target.machines.keys[0].sign(weak.text(agreement, 1, 0))
+    said = target.said(Stage.SHARE, rows(keys.items()))
+    if name == "seal":
+        assert target.refused(VICTIM, said)
+        return
+    session = session_of(agreement, 1, rows(keys.items()))
+    own = masks.pair_key(clients[0]._round.seal, Advert.of(keys[VICTIM]).seal, session, b"share", 0, VICTIM)
+    sent = {
+        index: read_rows(clients[index].answer(said)[HEAD:], SEALED, CLIENTS) for index in range(1, CLIENTS)
+    }
+    envelopes = {index: each[VICTIM] for index, each in sent.items() if index != VICTIM}
+    envelopes[0] = masks.sealed(own, bytes(66))
+    body = flags(members(range(CLIENTS), CLIENTS)) + rows(envelopes.items())
+    assert target.refused(VICTIM, message(Stage.MASK, reply=False, bound=session, number=1, body=body))

@@ -6,6 +6,7 @@ import itertools
 import math
 import pickle
 import time
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -24,6 +25,7 @@ from bitldp.sums.protocol import (
     masks,
     shamir,
 )
+from bitldp.sums.protocol.client import Advert, commitment, session_of, survivors_text
 from support.sums import Machines, PlainSum, public, signing_keys
 
 
@@ -150,6 +152,21 @@ def test_a_machine_shows_no_secret_and_keeps_none_after_its_round() -> None:
         assert b'"shares": {}' in client.state
     with pytest.raises(ValueError, match="state: is none of a client"):
         SummingClient(machines.agreement, machines.keys[0], state=b'{"number": 1, "seed": "5ec2e7"}')
+
+
+def test_what_is_signed_or_hashed_names_all_that_it_is_bound_to() -> None:
+    one, other = agreement(), agreement(floor=8)
+    advert = Advert(*(bytes([each]) * 32 for each in range(4)))
+    changed = [replace(advert, **{name: b"x" * 32}) for name in ("nonce", "seal", "mask", "commitment")]
+    keys = [advert.text(one, 1, 0), advert.text(other, 1, 0), advert.text(one, 2, 0), advert.text(one, 1, 1)]
+    assert len({*keys, *(each.text(one, 1, 0) for each in changed)}) == 8
+    sessions = [session_of(one, 1, b"k"), session_of(other, 1, b"k"), session_of(one, 2, b"k")]
+    assert len({*sessions, session_of(one, 1, b"l")}) == 4
+    some, more = np.arange(10) < 7, np.arange(10) < 8
+    lists = [survivors_text(b"s", *pair) for pair in ((more, some), (more, more), (some, some))]
+    assert len({*lists, survivors_text(b"t", more, some)}) == 4
+    seeds = [commitment(b"s", 1, b"seed"), commitment(b"t", 1, b"seed"), commitment(b"s", 2, b"seed")]
+    assert len({*seeds, commitment(b"s", 1, b"more")}) == 4
 
 
 def test_shares_of_a_liar_are_noticed_and_open_nothing() -> None:

@@ -178,6 +178,7 @@ def test_terms_are_all_that_both_sides_agree_on(case: tuple[SecureSum, Any]) -> 
     secure, _ = case
     terms = secure.terms()
     assert all(isinstance(each, (int, str)) for each in terms.values())
+    assert (terms["bits"], terms["clients"], terms["noise"]) == (secure.bits, secure.clients, secure.law.name)
     again = SecureSum.from_terms(terms)
     assert again == secure
     assert again.digest == secure.digest

@@ -19,8 +19,8 @@ from bitldp.base import checks
 from bitldp.base.documents import document
 from bitldp.base.files import locked, replacing
 from bitldp.federated.client.account import Charge, Place, SumsAccount
-from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, OTHERS_SENTENCE, refused
-from bitldp.federated.flower import FAILED, REFUSED, refusal
+from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, OTHERS_SENTENCE, noted, refused
+from bitldp.federated.flower import FAILED, REFUSED, refusal, without
 from bitldp.federated.wire.arrays import Layout
 from bitldp.federated.wire.sums import SUM, sum_bytes, sum_record
 from bitldp.ledger.budget import BudgetExceededError
@@ -67,6 +67,13 @@ class SummedMod:
         is (of one element: a number, a category); or what the callable returns.
     nonfinite : {"zero", "refuse"}
         What is done with a vector that is not finite: zeros are summed in its place, or the client drops out.
+    failing : {"refuse", "zero"}
+        What is done where the client's code fails, or replies with what cannot be summed. "refuse" drops out,
+        by which the server sees that it failed. "zero" gives the share of a client without a record
+        (`SecureSum.share_neutral`), charged as any other: then a failure shows nothing.
+    secrets : {"context", "file"}
+        Where the secrets of a round are between its stages: in `Context.state`, or in a file beside the
+        ledger (``NAME.secrets``), which nobody but its owner may read.
     arrays : str
         Key of the message's arrays.
     rng : int, or callable of the Context that returns one, optional
@@ -87,9 +94,11 @@ class SummedMod:
 
     Each stage of a round is answered once, whatever copies of the context come by: a journal beside the
     ledger (``NAME.rounds``) says which stage of which round was last, and is written before anything is done
-    for it. It holds no secret. The secrets of a round are in `Context.state` until it ends.
+    for it. It holds no secret. The secrets of a round are kept until it ends (`secrets`), and are nowhere
+    while a stage is being answered: a client that is killed then has dropped out.
 
-    Metrics and the number of examples do not leave; every client weighs 1.
+    The client's code is asked for a number in one stage alone, the third one, and never sees a message of the
+    protocol. Metrics and the number of examples do not leave; every client weighs 1.
 
     Examples
     --------
@@ -114,6 +123,8 @@ class SummedMod:
         create: bool = False,
         value: Literal["difference", "arrays"] | Callable[[RecordDict], Any] = "difference",
         nonfinite: Literal["zero", "refuse"] = "zero",
+        failing: Literal["refuse", "zero"] = "refuse",
+        secrets: Literal["context", "file"] = "context",
         arrays: str = "arrays",
         rng: int | Callable[[Context], int | None] | None = None,
         on_failure: Callable[[Exception], None] | None = None,
@@ -139,6 +150,10 @@ class SummedMod:
             checks.choice("value", value, ("difference", "arrays"))
         self._value = value
         self.nonfinite = checks.choice("nonfinite", nonfinite, ("zero", "refuse"))
+        self.failing = checks.choice("failing", failing, ("refuse", "zero"))
+        self.secrets = checks.choice("secrets", secrets, ("context", "file"))
+        if secrets == "file" and self.account.path == "run":
+            raise ValueError("secrets: are kept beside the ledger, which has no file")
         self._arrays = arrays
         self._rng = rng if rng is None or callable(rng) else checks.integer("rng", rng, 0)
         self._on_failure = on_failure
@@ -165,16 +180,17 @@ class SummedMod:
     def _answered(
         self, data: bytes, message: Message, context: Context, call_next: ClientAppCallable
     ) -> bytes:
-        """Return the reply of the machine, whose state leaves the context while it works."""
+        """Return the reply of the machine, whose state is taken away while it works."""
         stage, _, number, _ = head_of(data, reply=False)
-        kept: Any = context.state.pop(STATE, None)
+        place = self.account._path(context)
+        file = None if place is None or self.secrets == "context" else _beside(place, "secrets")
+        kept = _taken(context, file)
         self._claim(context, number, stage)
         key = self._key(context) if callable(self._key) else self._key
-        state = None if kept is None or stage == Stage.ADVERTISE else kept["state"]
-        machine = SummingClient(self.agreement, key, state=state)
+        machine = SummingClient(self.agreement, key, state=None if stage == Stage.ADVERTISE else kept)
         reply = machine.answer(data, lambda: self._share(number, message, context, call_next))
         if stage != Stage.REVEAL:
-            context.state[STATE] = ConfigRecord({"state": machine.state})
+            _put(context, file, machine.state)
         return reply
 
     def _share(
@@ -183,14 +199,20 @@ class SummedMod:
         """Run the client's code, charge, and return its noisy share."""
         charges = [Charge(self.agreement.sum, 1, f"secure sum {self.agreement.digest.hex()[:32]}")]
         self.account.check(context, charges)  # spares a training that could not be released
-        reply = call_next(message, context)
-        if reply.has_error():
-            raise RuntimeError("the client app replied with an error")
-        value = self._summed(message, reply)
         seed = self._rng(context) if callable(self._rng) else self._rng
         client = checks.integer("rng", context.node_config.get("partition-id", context.node_id), 0)
         rng = None if seed is None else np.random.SeedSequence(seed, spawn_key=(client, number))
-        share = self.agreement.sum.share(value, rng=rng)  # refuses a wrong value before it is paid for
+        try:
+            reply = call_next(without(message, SUM), context)
+            if reply.has_error():
+                raise RuntimeError("the client app replied with an error")
+            value = self._summed(message, reply)
+            share = self.agreement.sum.share(value, rng=rng)  # refuses a wrong value before it is paid for
+        except Exception as error:
+            if self.failing == "refuse":
+                raise
+            noted("bitldp: a step before the share failed; a neutral one is given", error, self._on_failure)
+            share = self.agreement.sum.share_neutral(rng=rng)
         self.account.charge(context, charges)
         return share
 
@@ -223,7 +245,7 @@ class SummedMod:
             text = "{}" if record is None else record["json"]
             context.state[JOURNAL] = ConfigRecord({"json": self._claimed(text, number, stage)})
             return
-        journal = Path(f"{os.fspath(path)}.rounds")
+        journal = _beside(path, "rounds")
         journal.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with locked(journal):
             text = journal.read_text(encoding="utf-8") if journal.exists() else "{}"
@@ -246,3 +268,31 @@ class SummedMod:
         if stage != Stage.ADVERTISE and (number, stage) != (last, done + 1):
             raise SumRefusedError("stage", "message: of a stage that was answered, or is not due")
         return json.dumps({**journal, name: [number, int(stage)]}, sort_keys=True)
+
+
+def _beside(ledger: Path, name: str) -> Path:
+    """Return a file beside that of a ledger."""
+    return Path(f"{os.fspath(ledger)}.{name}")
+
+
+def _taken(context: Context, file: Path | None) -> bytes | None:
+    """Return the secrets of a round, which are then kept nowhere; None where there are none."""
+    if file is None:
+        record: Any = context.state.pop(STATE, None)
+        return None if record is None else bytes(record["state"])
+    try:
+        result = file.read_bytes()
+        file.unlink()
+    except FileNotFoundError:
+        return None
+    return result
+
+
+def _put(context: Context, file: Path | None, state: bytes) -> None:
+    """Keep the secrets of a round until its next stage."""
+    if file is None:
+        context.state[STATE] = ConfigRecord({"state": state})
+        return
+    new = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o600)
+    with os.fdopen(new, "wb") as written:
+        written.write(state)
