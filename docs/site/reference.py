@@ -9,7 +9,7 @@ import dataclasses
 import inspect
 import json
 import re
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
@@ -49,6 +49,9 @@ ROOMS = {
     "cli": "Commands of your own",
     "base": "For packages that build on this one",
 }
+
+#: Lines of a class's docstrings with those of its members, beyond which these have pages of their own.
+_LONG = 200
 
 #: Modules that are public beside what their room lists, or where it lists nothing.
 MODULES = {
@@ -189,10 +192,18 @@ def _pages(address: str, module: str, title: str, listed: list[str]) -> dict[str
         parts += [f"## {kind}", "\n".join(lines)] if lines else []
     parts += ["## Constants", *constants] if constants else []
     result = {f"reference/{address}.md": "\n\n".join(parts) + "\n"}
+    single: dict[str, str] = {}
     for page, inside in made.items():
+        for name in inside:
+            if inspect.isclass(kind := object_of(name)) and _long(kind):
+                for each in _members(kind):
+                    up = f"<small>[{page}](../{page}.md)</small>"
+                    head = f"---\ntitle: {json.dumps(f'{page}.{each}')}\n---\n\n{up}"
+                    entry = f"::: {name}.{each}\n    options:\n      heading_level: 1"
+                    single[f"reference/{address}/{page}/{each}.md"] = f"{head}\n\n{entry}\n"
         head = f"---\ntitle: {json.dumps(page)}\n---\n\n<small>[{title}](../{address}.md)</small>"
         result[f"reference/{address}/{page}.md"] = "\n\n".join([head, *map(_block, inside)]) + "\n"
-    return result
+    return result | single
 
 
 def object_of(name: str) -> Any:
@@ -219,26 +230,58 @@ def _block(name: str) -> str:
     """Return a name's entry; of a mechanism without what it inherits, which is named and linked."""
     result = object_of(name)
     entry = f"::: {name}\n    options:\n      heading_level: 1"
+    if inspect.isclass(result) and _long(result):
+        page = name.rpartition(".")[2]
+        lines = [
+            f"- [`{each}`]({page}/{each}.md#{name}.{each}): {_sentence(getattr(result, each))}"
+            for each in _members(result)
+        ]
+        entry = "\n\n".join([f"{entry}\n      members: false", "## Methods and properties", "\n".join(lines)])
+        return entry if not _is_mechanism(result) else f"{entry}\n\n{_inherited(name, result)}"
     if not _is_mechanism(result) and result not in bases():
         return entry
     entry += "\n      inherited_members: false"
     if result in bases():
         return entry
+    return f"{entry}\n\n{_inherited(name, result)}"
+
+
+def _inherited(name: str, result: type) -> str:
+    """Return the list of what a mechanism has of others, which a click opens."""
     more = [
-        f"    - [`{each}`]({_link(base)}.{each}): {_sentence(vars(base)[each])}"
+        f"    - [`{each}`]({_link(base, each)}): {_sentence(vars(base)[each])}"
         for base, own in inherited(result).items()
         for each in own
         if each not in PLUMBING
     ]
     short = name.rpartition(".")[2]
-    return "\n\n".join(
-        [entry, f'??? abstract "`{short}` also has {len(more)} inherited members"', "\n".join(more)]
-    )
+    return "\n\n".join([f'??? abstract "`{short}` also has {len(more)} inherited members"', "\n".join(more)])
 
 
-def _link(base: type) -> str:
-    """Return the link to the entry of a class, from the page of another."""
-    return f"../{_room(base)}/{base.__name__}.md#{_anchor_of(base)}"
+def _link(base: type, member: str) -> str:
+    """Return the link to the entry of a class's member, from the page of another class."""
+    page = f"{base.__name__}/{member}" if _long(base) else base.__name__
+    return f"../{_room(base)}/{page}.md#{_anchor_of(base)}.{member}"
+
+
+def _members(kind: type) -> list[str]:
+    """Return the documented names of a class, in order; of a mechanism those that it defines itself."""
+    whole = not (_is_mechanism(kind) or kind in bases())
+    result = []
+    for name in dict.fromkeys(name for base in kind.__mro__ for name in vars(base)):
+        owner = next(base for base in kind.__mro__ if name in vars(base))
+        if name.startswith("_") or not owner.__module__.startswith("bitldp") or not (whole or owner is kind):
+            continue
+        if inspect.isroutine(vars(owner)[name]) or isinstance(vars(owner)[name], (property, cached_property)):
+            result.append(name)
+    return result
+
+
+@cache
+def _long(kind: type) -> bool:
+    """Tell whether the members of a class have pages of their own, since one page would be too long."""
+    texts = [kind, *(getattr(kind, name) for name in _members(kind))]
+    return sum((inspect.getdoc(each) or "").count("\n") + 4 for each in texts) > _LONG
 
 
 def _room(base: type) -> str:
