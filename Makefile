@@ -17,7 +17,7 @@ KEEP := $(PYTHON) benches/keep.py
 FUZZ_MINUTES ?= 5
 SOURCES := Cargo.toml Cargo.lock pyproject.toml python/papers/pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: demo test quick lint lint-rust lint-python rust-test python-test papers-test test-isa evidence bench bench-peers bench-design bench-tables bench-kernels bench-cohorts bench-updates bench-adapter supply release-check timing soak race asan asan-binding client-c test-client bench-client wasm test-wasm test-arm wheel-arm bench-arm fuzz figures papers paper-check numbers docs wheel example test-engines test-prio clean
+.PHONY: demo test quick lint lint-rust lint-python rust-test python-test papers-test test-isa evidence bench bench-peers bench-design bench-tables bench-kernels bench-cohorts bench-updates bench-adapter supply release-check timing soak race asan asan-binding client-c test-client bench-client wasm test-wasm test-arm wheel-arm bench-arm fuzz figures papers paper-check numbers docs site-check wheel example test-engines test-prio clean
 
 demo: .venv/demo ## release a table of real people, ask it, print truth and answers, save the plot
 	$(BIN)/bitldp demo --out demo-output/demo.png
@@ -188,6 +188,9 @@ docs: .venv/docs ## the site, strict on links, with notebooks run and the Rust c
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	cp -r target/doc target/site/rust
+
+site-check: docs .venv/dev ## the built site: signatures, descriptions, headings; in Chromium heights, widths, contrast, keyboard
+	$(BIN)/python -m pytest -q tests/house/test_built_site.py
 
 wheel: dist/index.html ## a wheel of each distribution (bitldp: manylinux2014, abi3, Python >= 3.10) and a find-links page in dist/, tried on each Python here
 	$(PYTHON) tests/wheel/every_python.py

@@ -184,8 +184,9 @@ def _row(
         if kind not in shades:
             shades.append(kind)
         bits = "1 bit" if best.bits == 1 else f"{best.bits:,} bits"
+        link = f'<a href="{links[kind]}">{kind}</a>'
         cells.append(
-            f'<td class="s{shades.index(kind) % 7}"><a href="{links[kind]}">{kind}</a><br>'
+            f'<td class="s{shades.index(kind) % 7}" data-label="ε {epsilon:g}">{link}<br>'
             f"<small>{asked.say(best.mean)}<br>{bits}{_proven(advice)}</small></td>"
         )
     return f"<tr><th>{name}</th>{''.join(cells)}</tr>"

@@ -14,19 +14,26 @@ called with the axes. Every key but "lines" may be missing:
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
+import os
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
 from bitldp.base.palette import GRID, INK, STYLES
+from bitldp_papers.figures import drawing as looks
 from bitldp_papers.figures.drawing import LOOK, in_page
 from matplotlib import rc_context
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, NullLocator
 
+KEPT = Path(__file__).parents[2] / "target" / "drawings"
 WIDTH, HEIGHT, ROW = 4.2, 3.1, 0.2  # inches: of a panel without its legend, and of a row of the legend
 GAP = 12  # points between panels of a file
 LETTER = 0.066  # inches that a letter of the legend takes, about
@@ -66,7 +73,39 @@ def inline(panels: Sequence[dict[str, Any]], alt: str, name: str) -> str:
         Read out in place of the drawing.
     name : str
         Of the drawing, unlike any other on the page.
+
+    Notes
+    -----
+    A drawing is kept in target/drawings, by all that it depends on: most of the site's time goes into them.
     """
+    if os.environ.get("BITLDP_SITE_DRAFT"):
+        return _blank(panels, alt)
+    given = [
+        json.dumps(panels, sort_keys=True),
+        alt,
+        name,
+        matplotlib.__version__,
+        *map(_source, (__file__, looks.__file__)),
+    ]
+    kept = KEPT / f"{hashlib.sha256(json.dumps(given).encode()).hexdigest()}.html"
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(_inline(panels, alt, name), encoding="utf-8")
+    return kept.read_text(encoding="utf-8")
+
+
+def _source(path: str) -> str:
+    return Path(path).read_text(encoding="utf-8")
+
+
+def _blank(panels: Sequence[dict[str, Any]], alt: str) -> str:
+    """Return the room that panels take, for a site that is measured only."""
+    box = f"0 0 {72 * WIDTH:g} {72 * HEIGHT:g}"
+    drawn = f'<svg class="plot" viewBox="{box}" role="img" aria-label="{escape(alt)}"></svg>'
+    return f'<div class="plots">{drawn * len(panels)}</div>'
+
+
+def _inline(panels: Sequence[dict[str, Any]], alt: str, name: str) -> str:
     parts = []
     for index, panel in enumerate(panels):
         drawn, tall = _panel(panel, f"{name}-{index}")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import sys
-from html import escape
+from functools import cache
+from html import escape, unescape
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import bitldp
 from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "wheel"))
@@ -19,9 +23,11 @@ import explore
 import mechanisms
 import papers
 import reference
+import splitting
 import stage
 
 ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 
 #: Pages that stand beside the site's folder, under the address that they have in it.
 BESIDE = {
@@ -29,6 +35,10 @@ BESIDE = {
     "changelog.md": "CHANGELOG.md",
 }
 
+#: Addresses of the sources and of the site: without them, pages have no edit link and no canonical address.
+REPOSITORY = stage.repository()
+
+PAPERS = [f"papers/{name}.md" for name in papers.PAPERS]
 EXAMPLES = ("flower", "survey", "tables", "telemetry")
 
 
@@ -44,33 +54,112 @@ def example(name: str) -> str:
     return "\n".join(parts)
 
 
+@cache
+def whole() -> dict[str, str]:
+    """Return the text of every page that is generated or cut, before it is cut, by its address."""
+    return {
+        **papers.pages(),
+        "reference/commands.md": commands.page(),
+        **{
+            address: _filled(address, _read(address))
+            for address in splitting.LEVELS
+            if (DOCS / address).exists()
+        },
+    }
+
+
+@cache
+def cut() -> dict[str, splitting.Split]:
+    """Return the pages that are cut, in parts, by their address."""
+    levels = {**dict.fromkeys(PAPERS, 2), **splitting.LEVELS}
+    return {address: splitting.split(whole()[address], level) for address, level in levels.items()}
+
+
+@cache
+def places() -> dict[tuple[str, str], str]:
+    """Return the page on which each anchor of a page that was cut stands now."""
+    return splitting.moved(cut())
+
+
+@cache
+def parts() -> dict[str, dict[str, str]]:
+    """Return the pages that stand below another, and are not in the navigation, by that page's address."""
+    below: dict[str, dict[str, str]] = {}
+    for address, text in reference.pages().items():
+        if address not in reference.indexes():
+            below.setdefault(f"{posixpath.dirname(address)}.md", {})[address] = text
+    for address, split in cut().items():
+        for section in split.sections:
+            new = f"{address.removesuffix('.md')}/{section.name}.md"
+            text = splitting.linked(splitting.part(section), address, new, places())
+            below.setdefault(address, {})[new] = text
+    return below
+
+
+def index(address: str) -> str:
+    """Return a page that was cut: what stands before its parts, and a list of them."""
+    split = cut()[address]
+    if splitting.LEVELS.get(address) == 3:  # a family: its list stands at the top
+        text = split.before.replace("\n\n## Each by itself", "")
+    elif address.startswith("papers/"):
+        text = f"{split.before}\n\n{_overview()[address]}"
+    else:
+        text = splitting.index(address, split)
+    return splitting.linked(text, address, address, places())
+
+
+@cache
+def _overview() -> dict[str, str]:
+    """Return the table of each paper, by the address of its page; under "papers.md", what is about all."""
+    first, *each = papers.overview().split("\n### ")
+    result = {}
+    for text in each:
+        found = re.search(r"\]\((papers/\w+\.md)\)", text)
+        if found is None:
+            raise ValueError("a paper's part of the overview does not lead to its page")
+        table = text[found.end() :].lstrip(".\n")
+        result[found[1]] = splitting.linked(table, "papers.md", found[1], {})
+        name, _, said = text[: found.start()].partition("\n\n")
+        first += f"\n- [{name}]({found[1]}): {said.rpartition(':')[0]}"
+    return {"papers.md": first, **result}
+
+
+def _read(address: str) -> str:
+    return (DOCS / address).read_text(encoding="utf-8")
+
+
+def _filled(address: str, markdown: str) -> str:
+    return mechanisms.filled(markdown) if "<!-- site:list -->" in markdown else markdown
+
+
 def on_config(config: Any) -> Any:
-    """Put the generated pages into the navigation, and the repository's address where there is one."""
-    address = stage.repository()
-    if address:
-        config.site_url = stage.site(address)  # of which each page has its canonical address
-        config.repo_url, config.repo_name = address, address.partition("//")[2].partition("/")[2]
-        config.edit_uri = "edit/main/docs/"
-        config.theme["features"].append("content.action.edit")
+    """Put the generated pages into the navigation, and the version and the addresses where they are known."""
     for entry in config.nav:
         if entry.get("Papers") == "papers/":
-            entry["Papers"] = ["papers.md", *papers.pages()]
+            entry["Papers"] = ["papers.md", *PAPERS]
         if entry.get("Reference") == "reference/":
             entry["Reference"] = [
-                *reference.pages(),
+                *reference.indexes(),
                 "reference/commands.md",
                 "reference/rust.md",
                 "changelog.md",
             ]
+    config.copyright = f"bitldp {bitldp.__version__}"
+    config.site_url = stage.site(REPOSITORY) if REPOSITORY else None  # each page has its canonical address
+    if REPOSITORY:
+        config.repo_url, config.repo_name = REPOSITORY, REPOSITORY.partition("//")[2].partition("/")[2]
+        config.edit_uri = "edit/main/docs/"
+        config.theme["features"].append("content.action.edit")
     return config
 
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the generated pages and numbers."""
+    indexes = {address: reference.pages()[address] for address in reference.indexes()}
     made = {
-        **reference.pages(),
-        **papers.pages(),
-        "reference/commands.md": commands.page(),
+        **indexes,
+        **{address: index(address) for address in cut() if not (DOCS / address).exists()},
+        **{address: text for below in parts().values() for address, text in below.items()},
         "reference/rust.md": reference.RUST,
         "assets/explore-data.js": explore.script(),
         **{address: (ROOT / name).read_text(encoding="utf-8") for address, name in BESIDE.items()},
@@ -81,21 +170,102 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
+def on_nav(nav: Any, config: Any, files: Files) -> Any:
+    """Put pages that stand below another beside it, each with the one before and the one after."""
+    for address, below in parts().items():
+        upper = files.get_file_from_path(address).page
+        row = [upper, *(files.get_file_from_path(each).page for each in below)]
+        for before, page in pairwise(row):
+            page.parent, page.previous_page, page.next_page = upper.parent, before, None
+            if before is not upper:
+                before.next_page = page
+    return nav
+
+
+def on_pre_page(page: Any, config: Any, files: Files) -> Any:
+    """Let the edit link lead to the file that a page is made of, where there is one."""
+    if REPOSITORY and page.file.generated_by:
+        source = BESIDE.get(page.file.src_uri)
+        upper = next((each for each, below in parts().items() if page.file.src_uri in below), "")
+        source = source or (f"docs/{upper}" if (DOCS / upper).is_file() else None)
+        page.edit_url = f"{REPOSITORY}/edit/main/{source}" if source else None
+    return page
+
+
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Fill in what is computed, put figures into the page itself, and lead links to pages of the site."""
-    if page.file.src_uri == "index.md":
+    address = page.file.src_uri
+    if address == "index.md":
         page.meta["hide"] = ["navigation", "toc"]  # the cards lead on
-    up = "../" * page.file.src_uri.count("/")
+    up = "../" * address.count("/")
     if "<!-- site:choosing -->" in markdown:
-        known = {name: f"{up}{link.replace('.md', '.html')}" for name, link in mechanisms.sections().items()}
+        known = {name: f"{up}{link.replace('.md', '.html')}" for name, link in sections().items()}
         markdown = markdown.replace("<!-- site:choosing -->", choosing.tables(known))
     if "<!-- site:papers -->" in markdown:
-        markdown = markdown.replace("<!-- site:papers -->", papers.overview())
+        markdown = markdown.replace("<!-- site:papers -->", _overview()["papers.md"])
     markdown = markdown.replace("<!-- site:all -->", mechanisms.everyone())
-    if "<!-- site:list -->" in markdown:
-        markdown = mechanisms.filled(markdown)
+    if address in cut() and (DOCS / address).exists():
+        markdown = index(address)
+    elif not page.file.generated_by:
+        markdown = splitting.linked(markdown, address, address, places())
     markdown = re.sub(r"!\[([^]]*)\]\((?:\.\./)*(?:docs/)?figures/(\w+)\.svg\)", _figure, markdown)
     return re.sub(r"\]\((?:\.\./)+examples/(\w+)/README\.md\)", rf"]({up}examples/\1.md)", markdown)
+
+
+def sections() -> dict[str, str]:
+    """Return the page and the anchor of each mechanism's section."""
+    links = (link.partition("#") for link in mechanisms.sections().values())
+    now = (f"{places()[page, anchor]}#{anchor}" for page, _, anchor in links)
+    return dict(zip(mechanisms.sections(), now, strict=True))
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
+    """Describe the page by its first sentences, and name each cell of a wide table after its column."""
+    room, _, name = page.file.src_uri.removeprefix("reference/").removesuffix(".md").partition("/")
+    said = describing(html)
+    whose = f"bitldp.{room}.{name}: " if page.file.src_uri.startswith("reference/") and name else ""
+    page.meta.setdefault("description", f"{whose}{said}")
+    return re.sub(r"<table>.*?</table>", lambda found: _labelled(found[0]), html, flags=re.DOTALL)
+
+
+def describing(html: str) -> str:
+    """Return what a search engine shows of a page: whole sentences from its beginning, about 160 letters."""
+    html = re.sub(r"<(pre|table|svg|small|style|script|details)\b.*?</\1>", "", html, flags=re.DOTALL)
+    result = ""
+    html = re.sub(r'<p class="(?:admonition|doc doc-class)[^>]*>.*?</p>', "", html, flags=re.DOTALL)
+    for paragraph in re.findall(r"<(?:p|li)\b[^>]*>(.*?)</(?:p|li)>", html, re.DOTALL):
+        text = " ".join(unescape(re.sub(r"<[^>]+>", "", paragraph)).split())
+        for sentence in re.split(r"(?<=[.?!:])\s+(?=[A-Z])", text):
+            if result and len(result) + len(sentence) > 160:
+                return result
+            result = f"{result} {sentence}".strip()
+        if len(result) >= 60:
+            return result
+    return result
+
+
+#: Letters that stand beside each other on a phone, about: a table whose words need more becomes cards.
+_ACROSS = 40
+
+
+def _labelled(table: str) -> str:
+    """Return a table whose cells carry the names of their columns, if a phone is too narrow for it."""
+    heads = [_plain(each) for each in re.findall(r"<th\b[^>]*>(.*?)</th>", table, re.DOTALL)]
+    rows = [re.findall(r"<td\b[^>]*>(.*?)</td>", row, re.DOTALL) for row in table.split("<tr>")]
+    rows = [row for row in rows if row]
+    if not heads or any(len(row) != len(heads) for row in rows):
+        return table
+    columns = [[head, *map(_plain, column)] for head, *column in zip(heads, *rows, strict=True)]
+    words = [max(len(word) for cell in column for word in [*cell.split(), ""]) for column in columns]
+    whole = [max(map(len, column)) for column in columns]
+    if sum(whole) + 3 * len(heads) <= _ACROSS or (len(heads) == 2 and sum(words) + 6 <= _ACROSS):
+        return table
+    names = iter(heads * len(rows))
+    return re.sub(r"<td\b", lambda _: f'<td data-label="{escape(next(names))}"', table)
+
+
+def _plain(cell: str) -> str:
+    return unescape(re.sub(r"<[^>]+>", " ", cell)).strip()
 
 
 def _figure(found: re.Match[str]) -> str:

@@ -83,7 +83,7 @@ def _sheet(name: str) -> str:
         lines.append(f"- **Its bound at ε 1.** {sheet['proof'][0].upper()}{sheet['proof'][1:]}.")
     panels = [_error(name, sheet)] + ([sheet["law"]] if sheet["law"] else [])
     room = getattr(bitldp, name).__module__.split(".")[1]
-    reference = f"[All parameters](reference/{room}.md#{_where(name, room)})"
+    reference = f"[All parameters](reference/{room}/{name}.md#{_where(name, room)})"
     drawn = drawing.inline(panels, f"{name}: {sheet['measure']} against ε", name.lower())
     return "\n".join([*lines, "", drawn, "", reference])
 

@@ -1,4 +1,4 @@
-"""Reference pages: every public name of both distributions, by the room that it stands in.
+"""Reference pages: an index for each room, with a line for every public name, and a page for each name.
 
 What has no page here is private: `bitldp_papers` uses nothing of it (tests/house/test_imports.py).
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from functools import cache
+import json
+import re
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
@@ -48,6 +50,9 @@ ROOMS = {
     "base": "For packages that build on this one",
 }
 
+#: Lines of a class's docstrings with those of its members, beyond which these have pages of their own.
+_LONG = 200
+
 #: Modules that are public beside what their room lists, or where it lists nothing.
 MODULES = {
     "base": ("checks", "documents", "errors", "files", "keys", "palette"),
@@ -67,8 +72,11 @@ PAPERS = {
 #: Functions of the Rust core, which no room exports.
 BESIDE = {"codecs": ["bitldp.pack", "bitldp.unpack"]}
 
-#: Page of what mechanisms inherit; each page of a family only says what, and leads there.
+#: Room of what mechanisms inherit; the page of a mechanism only lists it, and leads there.
 COMMON = "mechanism"
+
+#: What the package asks of its own mechanisms: documented with the class that defines it, listed by no other.
+PLUMBING = {"answers", "bias_on", "extremes", "index_block", "letters_on", "outside"}
 
 RUST = """# The Rust crate
 
@@ -146,47 +154,147 @@ def bases() -> tuple[type, ...]:
 
 
 def pages() -> dict[str, str]:
-    """Return the text of each page by its address."""
+    """Return the text of each page by its address: of a room or package, then of its names."""
     made = {}
     for room, title in ROOMS.items():
-        listed = names(room)
-        if listed:
-            blocks = "\n\n".join(map(_block, listed))
-            made[f"reference/{room}.md"] = f"# {title}\n\n`bitldp.{room}`\n\n{blocks}\n"
+        if listed := names(room):
+            made |= _pages(room, f"bitldp.{room}", title, listed)
     for package, (address, title) in PAPERS.items():
-        blocks = "\n\n".join(f"::: {package}.{name}" for name in sorted(exported(package), key=str.lower))
-        made[f"reference/{address}.md"] = f"# {title}\n\n`{package}`\n\n{blocks}\n"
+        listed = [f"{package}.{name}" for name in sorted(exported(package), key=str.lower)]
+        made |= _pages(address, package, title, listed)
     return made
+
+
+def indexes() -> list[str]:
+    """Return the addresses of the pages that list others."""
+    return [address for address in pages() if address.count("/") == 1]
+
+
+def _pages(address: str, module: str, title: str, listed: list[str]) -> dict[str, str]:
+    """Return the page of a room, with a line for each name, and a page for each class and function.
+
+    Names that differ in capitals alone share a page: not every file system tells them apart.
+    """
+    kinds: dict[str, list[str]] = {"Classes": [], "Functions": [], "Exceptions and warnings": []}
+    made: dict[str, list[str]] = {}
+    constants = []
+    for name in listed:
+        short, value = name.rpartition(".")[2], object_of(name)
+        if not (inspect.isclass(value) or inspect.isroutine(value)):
+            constants.append(f"::: {name}")
+            continue
+        page = next((each for each in made if each.lower() == short.lower()), short)
+        made.setdefault(page, []).append(name)
+        line = f"- [`{short}`]({address}/{page}.md#{name}): {_sentence(value)}"
+        kinds[_kind(value)].append(line)
+    parts = [f"# {title}", f"`{module}`"]
+    for kind, lines in kinds.items():
+        parts += [f"## {kind}", "\n".join(lines)] if lines else []
+    parts += ["## Constants", *constants] if constants else []
+    result = {f"reference/{address}.md": "\n\n".join(parts) + "\n"}
+    single: dict[str, str] = {}
+    for page, inside in made.items():
+        for name in inside:
+            if inspect.isclass(kind := object_of(name)) and _long(kind):
+                for each in _members(kind):
+                    up = f"<small>[{page}](../{page}.md)</small>"
+                    head = f"---\ntitle: {json.dumps(f'{page}.{each}')}\n---\n\n{up}"
+                    entry = f"::: {name}.{each}\n    options:\n      heading_level: 1"
+                    single[f"reference/{address}/{page}/{each}.md"] = f"{head}\n\n{entry}\n"
+        head = f"---\ntitle: {json.dumps(page)}\n---\n\n<small>[{title}](../{address}.md)</small>"
+        result[f"reference/{address}/{page}.md"] = "\n\n".join([head, *map(_block, inside)]) + "\n"
+    return result | single
+
+
+def object_of(name: str) -> Any:
+    """Return what a dotted name stands for."""
+    module, _, last = name.rpartition(".")
+    return getattr(import_module(module), last)
+
+
+def _kind(value: Any) -> str:
+    if not inspect.isclass(value):
+        return "Functions"
+    return "Exceptions and warnings" if issubclass(value, BaseException) else "Classes"
+
+
+def _sentence(value: Any) -> str:
+    """Return the first paragraph of a docstring; what is not code is no markup."""
+    text = " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())
+    parts = re.split(r"(`[^`]+`)", text.replace("``", "`"))
+    plain = (re.sub(r"([\\*_|\[\]#<>])", r"\\\1", part) for part in parts[::2])
+    return "".join(each for pair in zip(plain, [*parts[1::2], ""], strict=True) for each in pair)
 
 
 def _block(name: str) -> str:
     """Return a name's entry; of a mechanism without what it inherits, which is named and linked."""
-    room, _, last = name.rpartition(".")
-    result = getattr(import_module(room), last)
+    result = object_of(name)
+    entry = f"::: {name}\n    options:\n      heading_level: 1"
+    if inspect.isclass(result) and _long(result):
+        page = name.rpartition(".")[2]
+        lines = [
+            f"- [`{each}`]({page}/{each}.md#{name}.{each}): {_sentence(getattr(result, each))}"
+            for each in _members(result)
+        ]
+        entry = "\n\n".join([f"{entry}\n      members: false", "## Methods and properties", "\n".join(lines)])
+        return entry if not _is_mechanism(result) else f"{entry}\n\n{_inherited(name, result)}"
     if not _is_mechanism(result) and result not in bases():
-        return f"::: {name}"
-    entry = f"::: {name}\n    options:\n      inherited_members: false"
+        return entry
+    entry += "\n      inherited_members: false"
     if result in bases():
         return entry
+    return f"{entry}\n\n{_inherited(name, result)}"
+
+
+def _inherited(name: str, result: type) -> str:
+    """Return the list of what a mechanism has of others, which a click opens."""
     more = [
-        f"[`{each}`]({_page(base)}#{_anchor(base)}.{each})"
+        f"    - [`{each}`]({_link(base, each)}): {_sentence(vars(base)[each])}"
         for base, own in inherited(result).items()
         for each in own
+        if each not in PLUMBING
     ]
-    return f"{entry}\n\n**`{last}` also has** {', '.join(more)}."
+    short = name.rpartition(".")[2]
+    return "\n\n".join([f'??? abstract "`{short}` also has {len(more)} inherited members"', "\n".join(more)])
 
 
-def _page(base: type) -> str:
-    return f"{COMMON}.md" if base in bases() else f"{base.__module__.split('.')[1]}.md"
+def _link(base: type, member: str) -> str:
+    """Return the link to the entry of a class's member, from the page of another class."""
+    page = f"{base.__name__}/{member}" if _long(base) else base.__name__
+    return f"../{_room(base)}/{page}.md#{_anchor_of(base)}.{member}"
 
 
-def _anchor(base: type) -> str:
+def _members(kind: type) -> list[str]:
+    """Return the documented names of a class, in order; of a mechanism those that it defines itself."""
+    whole = not (_is_mechanism(kind) or kind in bases())
+    result = []
+    for name in dict.fromkeys(name for base in kind.__mro__ for name in vars(base)):
+        owner = next(base for base in kind.__mro__ if name in vars(base))
+        if name.startswith("_") or not owner.__module__.startswith("bitldp") or not (whole or owner is kind):
+            continue
+        if inspect.isroutine(vars(owner)[name]) or isinstance(vars(owner)[name], (property, cached_property)):
+            result.append(name)
+    return result
+
+
+@cache
+def _long(kind: type) -> bool:
+    """Tell whether the members of a class have pages of their own, since one page would be too long."""
+    texts = [kind, *(getattr(kind, name) for name in _members(kind))]
+    return sum((inspect.getdoc(each) or "").count("\n") + 4 for each in texts) > _LONG
+
+
+def _room(base: type) -> str:
+    return COMMON if base in bases() else base.__module__.split(".")[1]
+
+
+def _anchor_of(base: type) -> str:
     """Return the name under which a class stands on its page."""
     if base in bases():
         return _dotted(base)
     room = base.__module__.split(".")[1]
-    exported = base.__name__ in getattr(import_module(f"bitldp.{room}"), "__all__", ())
-    return f"bitldp.{room}.{base.__name__}" if exported else _dotted(base)
+    public = base.__name__ in getattr(import_module(f"bitldp.{room}"), "__all__", ())
+    return f"bitldp.{room}.{base.__name__}" if public else _dotted(base)
 
 
 def _dotted(kind: type) -> str:

@@ -100,8 +100,14 @@ def summed_central_delta(mechanism: Any, n: int, epsilon: float) -> float:
 
     Parameters
     ----------
-    mechanism, n
-        As of `summed_central_epsilon`.
+    mechanism : Mechanism or channel
+        What every user reports one number or category with: a mechanism of one column whose law is a
+        `Window`, a `Matrix` or a `Shift`, or such a channel. For sums, also a mechanism of several numbers
+        or of a vector that adds symmetric noise to each (`BallGaussian`, `Gaussian`, `Laplace`); for shuffled
+        reports, a `Design`, a `Subset` or a `Unary` (`BlockDesign`, `SubsetSelection`, `OUE`), too, and local
+        hashing (`OLH`), whose functions are public.
+    n : int
+        Users, each of whom sends one report, 1 to 2**24.
     epsilon : float
         Finite, zero or more.
     """
@@ -113,8 +119,16 @@ def shuffled_histogram_central_epsilon(mechanism: Any, n: int, delta: float) -> 
 
     Parameters
     ----------
-    mechanism, n, delta
-        As of `summed_central_epsilon`.
+    mechanism : Mechanism or channel
+        What every user reports one number or category with: a mechanism of one column whose law is a
+        `Window`, a `Matrix` or a `Shift`, or such a channel. For sums, also a mechanism of several numbers
+        or of a vector that adds symmetric noise to each (`BallGaussian`, `Gaussian`, `Laplace`); for shuffled
+        reports, a `Design`, a `Subset` or a `Unary` (`BlockDesign`, `SubsetSelection`, `OUE`), too, and local
+        hashing (`OLH`), whose functions are public.
+    n : int
+        Users, each of whom sends one report, 1 to 2**24.
+    delta : float
+        Delta of the central guarantee, in (0, 1).
 
     Returns
     -------
@@ -124,7 +138,9 @@ def shuffled_histogram_central_epsilon(mechanism: Any, n: int, delta: float) -> 
     Raises
     ------
     ValueError, TypeError
-        As of `summed_central_epsilon`; also for noise or tables of too many inputs and reports.
+        For a parameter out of its range, a mechanism of several columns or of another law, or a sum of so
+        much noise that it would take minutes.
+        Also for noise or tables of too many inputs and reports.
 
     Notes
     -----
@@ -153,8 +169,14 @@ def shuffled_histogram_central_delta(mechanism: Any, n: int, epsilon: float) -> 
 
     Parameters
     ----------
-    mechanism, n
-        As of `summed_central_epsilon`.
+    mechanism : Mechanism or channel
+        What every user reports one number or category with: a mechanism of one column whose law is a
+        `Window`, a `Matrix` or a `Shift`, or such a channel. For sums, also a mechanism of several numbers
+        or of a vector that adds symmetric noise to each (`BallGaussian`, `Gaussian`, `Laplace`); for shuffled
+        reports, a `Design`, a `Subset` or a `Unary` (`BlockDesign`, `SubsetSelection`, `OUE`), too, and local
+        hashing (`OLH`), whose functions are public.
+    n : int
+        Users, each of whom sends one report, 1 to 2**24.
     epsilon : float
         Finite, zero or more.
     """

@@ -205,8 +205,11 @@ class BitRand(Mechanism):
             Features of the records, as of `FRR.randomize`.
         y : array_like, shape (n,) or ()
             Labels: integers in [0, categories), or labels where `categories` are labels.
-        rng, threads
-            As of `FRR.randomize`; features and labels get a key each.
+        rng : None, int, SeedSequence or Generator
+            None: fresh 256-bit keys of the operating system, one for the features and one for the labels. The
+            others reproduce, for tests and experiments only.
+        threads : int, optional
+            Number of threads; the result does not depend on it.
         output : {"codes", "bits", "values", "packed"}
             Form of the features; labels are always codes.
         out : ndarray, optional
@@ -223,9 +226,14 @@ class BitRand(Mechanism):
 
         Raises
         ------
-        ValueError, TypeError
-            As of the two mechanisms, and where `x` and `y` differ in length. `out` is zeros where a
-            feature or a label is refused.
+        ValueError
+            NaN, a value outside what is allowed (an index is given, never the value), wrong shape, unfit
+            `out`, or "values" where reports are uninformative. Nothing is handed out then: values are checked
+            in the pass that randomizes them, so `out` is zeros where one is refused, and as it was where the
+            call did not fit.
+        TypeError
+            Wrong dtype or kind of argument.
+            Also where `x` and `y` differ in length. `out` is zeros where a feature or a label is refused.
         """
         if unknown:
             refuse_unknown("randomize", unknown, RANDOMIZE)

@@ -286,7 +286,7 @@ def latent_corrected_epsilon(features: int, bits: int, epsilon: float, alpha: fl
     epsilon : float
         Budget of the formula of `MOUE` with ``calibration="paper"``, finite, zero or more.
     alpha : float
-        As of `MOUE`, above zero.
+        How rare ones are among the reports, above zero; the larger, the rarer.
 
     Returns
     -------
@@ -315,8 +315,12 @@ def ome_corrected_epsilon(features: int, bits: int, epsilon: float, alpha: float
 
     Parameters
     ----------
-    features, bits, epsilon, alpha : int, int, float, float
-        As of `latent_corrected_epsilon`; the formula is that of `UER`.
+    features, bits : int
+        r and l, 1 or more.
+    epsilon : float
+        Budget of the formula of `MOUE` with ``calibration="paper"``, finite, zero or more.
+    alpha : float
+        How rare ones are among the reports, above zero; the larger, the rarer.
 
     Returns
     -------

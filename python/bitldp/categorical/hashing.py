@@ -178,8 +178,21 @@ class OLH(Supported):
             The number of the first record, 0 or more, where client and server imply it: record i has the hash
             function of number ``first + i``, and its report is the value alone. No two records should have
             the same. None: functions are drawn at random, and reported.
-        rng, output, out, threads, first_chunk
-            As of every mechanism. `out` is not supported with `first`.
+        rng : None, int, SeedSequence or Generator
+            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
+            only: a key that is used on two inputs reveals where they differ.
+        output : str
+            One of `outputs`. "codes" are of the smallest unsigned dtype, "values" what `decode` makes of them
+            (dtype of `x`), "bits" bytes of 0 and 1, "packed" bytes with as many bits a code as are needed.
+        out : ndarray, optional
+            C-contiguous array of the exact shape and dtype to fill; must not overlap `x`. Not where a report
+            is a pair of arrays.
+        threads : int, optional
+            Number of threads; the result does not depend on it.
+        first_chunk : int
+            How many chunks of the keys' streams to skip: of ``bitldp._core.CHUNK`` released values, or of
+            ``channels[0].chunk`` records where whole records are released.
+            `out` is not offered with `first`.
 
         Returns
         -------
@@ -188,8 +201,13 @@ class OLH(Supported):
 
         Raises
         ------
-        ValueError, TypeError
-            As of `Mechanism.randomize`.
+        ValueError
+            NaN, a value outside what is allowed (an index is given, never the value), wrong shape, unfit
+            `out`, or "values" where reports are uninformative. Nothing is handed out then: values are checked
+            in the pass that randomizes them, so `out` is zeros where one is refused, and as it was where the
+            call did not fit.
+        TypeError
+            Wrong dtype or kind of argument.
         """
         if first is None:
             return super().randomize(

@@ -222,8 +222,15 @@ class LOLOHA(OLH):
         ----------
         x : array_like, shape (n,)
             Categories, as `randomize` takes them.
-        key, ids, context, threads
-            As of `randomize_keyed`; the same key for as long as reports are collected.
+        key : bytes
+            32 of them, secret; it is in no repr, pickle, log or error. The same one for as long as reports
+            are collected.
+        ids : ndarray of int, zero or more, shape (n,); of uint8, shape (n, 32); or sequence of n bytes
+            The records' ids: numbers, digests of 32 bytes, or names, of which SHA-256 makes digests.
+        context : bytes
+            Purpose of the randomness: the plan and the snapshot.
+        threads : int, optional
+            Number of threads; the result does not depend on it.
 
         Returns
         -------
@@ -259,8 +266,14 @@ class LOLOHA(OLH):
         ----------
         permanent : array_like of int, shape (n, 3)
             As `permanent` gives them.
-        rng, output, threads
-            As of `randomize`.
+        rng : None, int, SeedSequence or Generator
+            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
+            only: a key that is used on two inputs reveals where they differ.
+        output : str
+            One of `outputs`. "codes" are of the smallest unsigned dtype, "values" what `decode` makes of them
+            (dtype of `x`), "bits" bytes of 0 and 1, "packed" bytes with as many bits a code as are needed.
+        threads : int, optional
+            Number of threads; the result does not depend on it.
 
         Returns
         -------

@@ -199,8 +199,15 @@ class RAPPOR(UnaryEncoding):
         ----------
         x : array_like, shape (n,)
             Categories, as `randomize` takes them.
-        key, ids, context, threads
-            As of `randomize_keyed`; the same key for as long as reports are collected.
+        key : bytes
+            32 of them, secret; it is in no repr, pickle, log or error. The same one for as long as reports
+            are collected.
+        ids : ndarray of int, zero or more, shape (n,); of uint8, shape (n, 32); or sequence of n bytes
+            The records' ids: numbers, digests of 32 bytes, or names, of which SHA-256 makes digests.
+        context : bytes
+            Purpose of the randomness: the plan and the snapshot.
+        threads : int, optional
+            Number of threads; the result does not depend on it.
 
         Returns
         -------
@@ -230,8 +237,13 @@ class RAPPOR(UnaryEncoding):
         ----------
         permanent : array_like of 0 and 1, shape (n, categories)
             As `permanent` gives them.
-        rng, output, threads
-            As of `randomize`.
+        rng : None, int, SeedSequence or Generator
+            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
+            only: a key that is used on two inputs reveals where they differ.
+        output : str
+            One of `outputs`. "codes" and "bits" are bytes of 0 and 1, "packed" eight of them a byte.
+        threads : int, optional
+            Number of threads; the result does not depend on it.
 
         Returns
         -------

@@ -188,7 +188,8 @@ class ClientDocument:
         vector : array_like of float, shape (coordinates,)
             The update.
         rng : None, int, SeedSequence or Generator
-            As of `randomize`.
+            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
+            only: a key that is used on two inputs reveals where they differ.
 
         Raises
         ------
@@ -214,7 +215,8 @@ class ClientDocument:
             The values of a record, or of n records, for each of the `program.records`: numbers, or categories
             by code or by label.
         rng : None, int, SeedSequence or Generator
-            As of every mechanism; None takes fresh keys of the operating system.
+            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
+            only: a key that is used on two inputs reveals where they differ.
 
         Raises
         ------

@@ -148,8 +148,11 @@ def likeliest_frequencies(
         `points`.
     reports : array_like of int
         Codes of n >= 1 records, as `randomize` gives them.
-    tolerance, rounds
-        As of `maximum_likelihood`.
+    tolerance : float
+        By how much the log-likelihood may fall short of its largest value, above zero. What 0.001 leaves is
+        far below what chance does to the reports.
+    rounds : int
+        The most rounds of the iteration, 1 or more.
 
     Returns
     -------
@@ -165,7 +168,7 @@ def likeliest_frequencies(
     ValueError
         For no reports, or for a report out of range.
     RuntimeError
-        As of `maximum_likelihood`.
+        If the rounds do not suffice. No iterate is returned in place of the maximum.
 
     Examples
     --------

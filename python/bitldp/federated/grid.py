@@ -249,8 +249,24 @@ def run_in_process(
     ----------
     server_app, client_app : ServerApp, ClientApp
         The two halves, as they run under ``flwr run``.
-    clients, run_config, node_config, threads, recorder, raise_errors, debug
-        As of `InProcessGrid`.
+    clients : int
+        How many. They are the nodes 2, 3, ...; `node_config` holds "partition-id" (from 0) and
+        "num-partitions", as in Flower's simulation engine.
+    run_config : mapping, optional
+        What the apps find as `Context.run_config`.
+    node_config : mapping, optional
+        What every client finds as `Context.node_config`, beside its place.
+    threads : int
+        How many clients work at a time. Replies come in the order of the messages, and a client never works
+        on two messages at once, so the model does not depend on it.
+    recorder : callable of (node, bytes), optional
+        Is given every reply as the bytes that would leave the client on the network.
+    raise_errors : bool
+        Whether an exception of the client app is raised here, for debugging. Otherwise the reply is an Error
+        with a fixed sentence: the exception's text may hold private values.
+    debug : bool
+        Whether the traceback of every client that fails is printed to standard error, those of a step before
+        its release included, which its mod keeps to itself otherwise. It may hold private values.
     seed : int, optional
         Seeds Python's global `random` during the run, from which Flower's strategies choose clients. Privacy
         does not depend on it; mods have a seed of their own.

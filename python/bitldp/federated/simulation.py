@@ -68,7 +68,7 @@ def simulate(
     Parameters
     ----------
     codec : UpdateCodec
-        As of client and server.
+        The codec that clients and server share.
     updates : ndarray of float, shape (clients, coordinates), or callable
         Of each client one row; with ``codec.rows`` above 1 shape (clients, rows, coordinates). A function
         ``updates(start, stop)`` returns those of a block, so that memory does not grow with the clients.
@@ -80,9 +80,10 @@ def simulate(
         Ledger of this cohort: of clients who have taken part in the same rounds, so that one ledger says what
         each of them has spent. It is charged once, before anything is released.
     rng : None, int, SeedSequence or Generator
-        As of every mechanism: None for fresh keys, others for experiments only.
+        None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
+        only: a key that is used on two inputs reveals where they differ.
     threads : int, optional
-        As of every mechanism; the result does not depend on it.
+        Number of threads; the result does not depend on it.
 
     Returns
     -------
@@ -129,8 +130,17 @@ def messages(
 
     Parameters
     ----------
-    codec, updates, clients, layout, rng
-        As of `simulate`.
+    codec : UpdateCodec
+        The codec that clients and server share.
+    updates : ndarray of float, shape (clients, coordinates), or callable
+        Of each client one row, or a function of a block's start and stop; see `simulate`.
+    clients : int, optional
+        How many; needed where `updates` is a function.
+    layout : Layout, optional
+        Of the model's arrays; None for one vector.
+    rng : None, int, SeedSequence or Generator
+        None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
+        only.
     server_round : int
         Number of the round, which every report names.
     """

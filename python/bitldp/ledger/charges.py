@@ -146,8 +146,10 @@ class Charges:
             If more is asked than remains. Nothing is reserved.
         ValueError, TypeError
             For an empty name, or an amount out of its range.
-        LedgerChangedError, OSError, RuntimeError
-            As of `charge`.
+        LedgerChangedError, OSError
+            If the ledger is open, and its file was changed or cannot be written. Nothing is kept then.
+        RuntimeError
+            If the ledger was closed, or belongs to another process.
 
         Examples
         --------
@@ -178,8 +180,10 @@ class Charges:
             If the sums so far have cost more.
         ValueError, TypeError
             For an amount out of its range.
-        LedgerChangedError, OSError, RuntimeError
-            As of `charge`.
+        LedgerChangedError, OSError
+            If the ledger is open, and its file was changed or cannot be written. Nothing is kept then.
+        RuntimeError
+            If the ledger was closed, or belongs to another process.
         """
         amount, delta = checks.budget("epsilon", epsilon), checks.budget("delta", delta)
         kept = Guarantee(amount, amount, amount, amount, delta)
@@ -196,7 +200,7 @@ class Charges:
         secure : bitldp.sums.SecureSum
             Charged is its central epsilon for the least number of survivors.
         note : str
-            As of `charge`.
+            A remark to keep with the charge. No private value belongs in it.
 
         Returns
         -------
@@ -207,8 +211,13 @@ class Charges:
         ------
         BudgetExceededError
             If sums would cost more than `allow_sums` set aside, which is nothing at first.
-        ValueError, TypeError, LedgerChangedError, OSError, RuntimeError
-            As of `charge`.
+        ValueError, TypeError
+            For an argument of the wrong kind, or a guarantee that holds no valid numbers.
+        LedgerChangedError, OSError
+            If the ledger is open, and its file was changed or cannot be written. Nothing is
+            charged, and nothing may be released.
+        RuntimeError
+            If the ledger was closed, or belongs to another process.
 
         Examples
         --------
@@ -277,8 +286,15 @@ class Charges:
 
         Parameters
         ----------
-        release, count, note, reservation
-            As of `charge`.
+        release : Mechanism or Guarantee
+            What is released with, or its guarantee. The exact epsilon of a record is charged, and never the
+            claimed one.
+        count : int
+            How many releases about the same records, 1 or more.
+        note : str
+            A remark to keep with the charge. No private value belongs in it.
+        reservation : str
+            Name of a reservation that the releases draw on first; see `reserve`.
 
         Yields
         ------
@@ -305,8 +321,15 @@ class Charges:
 
         Raises
         ------
-        ValueError, TypeError, MissingExtraError
-            As of `bitldp.accounting.account`; also if there are no charges.
+        ValueError
+            For sums beside local releases, which add up to nothing, or "renyi" for sums; for delta outside
+            its range, neither or both of delta and epsilon, no charges, a count below 1, or a delta that
+            basic composition of the releases' own deltas exceeds. "pld" takes no delta below 2e-12, but of
+            Gaussian noise alone: the rounding of its convolutions would show.
+        TypeError
+            For an argument of another kind.
+        MissingExtraError
+            Without the extra ``design``, for "renyi" and "pld" (but of normal laws alone).
 
         Notes
         -----

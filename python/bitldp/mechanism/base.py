@@ -342,7 +342,8 @@ class Mechanism(metaclass=_Hinting):
         Parameters
         ----------
         x : array_like, shape (n, columns), or (n,) where a record is one number or category
-            As of `randomize`. Numbers count as the float64 that they are, with -0.0 and subnormals as 0.0.
+            Records that `randomize` takes. Numbers count as the float64 that they are, with -0.0 and
+            subnormals as 0.0.
         key : bytes
             32 of them, secret; it is in no repr, pickle, log or error.
         ids : ndarray of int, zero or more, shape (n,); of uint8, shape (n, 32); or sequence of n bytes
@@ -352,8 +353,10 @@ class Mechanism(metaclass=_Hinting):
         column : int
             Number of the record's first column among all that are released under the key and context: two
             columns of one number would share their random bits.
-        output, threads
-            As of `randomize`; None is the first of `outputs`.
+        output : str, optional
+            One of `outputs`; None is the first of them.
+        threads : int, optional
+            Number of threads; the result does not depend on it.
         duplicates : bool
             Whether an id may come up twice. Then equal values of it give the same report, different ones
             independent reports, each at the cost of the guarantee.
@@ -366,8 +369,9 @@ class Mechanism(metaclass=_Hinting):
         Raises
         ------
         ValueError, TypeError
-            As of `randomize`; and for a key of another length, ids that are not as many as the records, and
-            an id that comes up twice.
+            For records that `randomize` refuses.
+            Also for a key of another length, ids that are not as many as the records, and an id that comes up
+            twice.
         """
         randomness = keyed_randomness(key, ids, context, column, duplicates)
         values = self._admit(x)

@@ -118,7 +118,8 @@ class Memoized:
         Parameters
         ----------
         dtype : {"float32", "float64"}
-            As of `Mechanism.client_document`.
+            Of the numbers that a client gives; a number is dithered in its own precision. Nothing to
+            categories.
         ids : {"u64", "digest", "text"}
             What a client names a record by: a number, 32 bytes, or a text.
 
@@ -130,8 +131,8 @@ class Memoized:
 
         Raises
         ------
-        ValueError
-            As of `Mechanism.client_document`.
+        NoDocumentError
+            For a mechanism that no other client can run; the message says why.
         """
         checks.choice("ids", ids, ("u64", "digest", "text"))
         return document_of(self._mechanism, dtype, keyed=KeyedAnswers(self._context, 0, ids))
@@ -176,8 +177,11 @@ class Memoized:
             As `randomize_keyed` of the mechanism takes them: one array, or features and labels.
         ids : ndarray of int, zero or more, shape (n,); of uint8, shape (n, 32); or sequence of n bytes
             Who the records are of: the same name for the same user in every round.
-        output, threads
-            As of `Mechanism.randomize`.
+        output : str
+            One of `outputs`. "codes" are of the smallest unsigned dtype, "values" what `decode` makes of them
+            (dtype of `x`), "bits" bytes of 0 and 1, "packed" bytes with as many bits a code as are needed.
+        threads : int, optional
+            Number of threads; the result does not depend on it.
 
         Returns
         -------

@@ -282,8 +282,8 @@ class HDG(Attributes):
 
         Parameters
         ----------
-        first, second
-            As of `estimate_range`.
+        first, second : (array_like of int, array_like of int)
+            Start and stop of ranges of each axis, the stop outside; all four broadcast.
 
         Returns
         -------

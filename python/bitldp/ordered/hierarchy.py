@@ -202,7 +202,9 @@ class Hierarchy(Attributes):
         Raises
         ------
         ValueError, TypeError
-            As of `estimate_range`, and for a `q` out of its range.
+            If no unbiased decode exists (epsilon 0), for a level without reports, for a report or an end out
+            of range, or a `stop` below its `start`.
+            Also for a `q` out of its range.
         """
         shares = np.asarray(q)  # looked at before the reports are
         return self.accumulator()._filled(reports).estimate_quantile(shares)
@@ -225,7 +227,9 @@ class Hierarchy(Attributes):
         Raises
         ------
         ValueError, TypeError
-            As of `estimate_range`, or for a larger size.
+            If no unbiased decode exists (epsilon 0), for a level without reports, for a report or an end out
+            of range, or a `stop` below its `start`.
+            Also for a larger size.
         """
         return self.accumulator()._filled(reports).estimate(project=project)
 

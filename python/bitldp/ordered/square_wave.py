@@ -219,7 +219,9 @@ class SquareWave(Numeric):
         Raises
         ------
         ValueError, TypeError
-            As of `estimate_distribution`, and for a `q` out of its range.
+            If the reports are uninformative (epsilon 0), for no reports (of a feature), or for a report out
+            of range.
+            Also for a `q` out of its range.
         """
         shares = np.asarray(q)  # looked at before the reports are
         return self.accumulator()._filled(reports).estimate_quantile(shares, resamples=resamples, seed=seed)

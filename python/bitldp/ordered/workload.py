@@ -157,8 +157,21 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
 
         Parameters
         ----------
-        workload, categories, epsilon, attributes
-            As of the class; `categories` as a number.
+        workload : str or array_like of float, shape (answers, categories)
+            Questions about one of k categories: what each category counts for in each answer, finite; a
+            question's answer is the mean of that over the records. By name, for categories in order: "ranges"
+            (the share from x to y, for all x <= y, ordered by x, then y), "cdf" (the share at most x, for all
+            but the last), "moments" (the means of x/(k - 1) and of its square), "histogram" or "identity"
+            (the share of each), and "marginals" of a table with `attributes` (the shares of the values of
+            each, then of each two together).
+        categories : int
+            k, 2 to 512.
+        epsilon : float
+            Privacy budget of a record, 0 or from 1e-3 to 20; the exact epsilon is at most that, and less by a
+            relative 1e-13.
+        attributes : sequence of int, optional
+            How many values each attribute of a table has, for "marginals": their product is k, and category
+            ``numpy.ravel_multi_index(record, attributes)`` is a record.
 
         Returns
         -------

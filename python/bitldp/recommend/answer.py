@@ -147,8 +147,12 @@ class Recommendation:
 
         Parameters
         ----------
-        key, question
-            As of `Memoized`.
+        key : bytes or Secret
+            32 bytes, or what keeps them (`bitldp.tables.ReleaseKey`). Keep it with the data's owner for as
+            long as the question is asked: whoever holds it can test values, and without it the next answers
+            are new.
+        question : str
+            Tells this question from others under the key: two of them about one value share no random bits.
 
         Returns
         -------

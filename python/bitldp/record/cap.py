@@ -543,7 +543,7 @@ class RecordCap(OnlyCategories):
         x : array_like, shape (n, attributes) or (attributes,)
             True records, as `randomize` takes them.
         attributes : sequence of int
-            As of `estimate_table`.
+            Different attributes by number, in the order of the table's axes.
 
         Returns
         -------

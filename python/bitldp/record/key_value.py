@@ -243,7 +243,7 @@ class KeyValue(Padded, Mechanism):
         Raises
         ------
         ValueError, TypeError
-            As of `estimate_frequencies`.
+            If no unbiased decode exists (epsilon 0), for no reports, or for a report out of range.
         """
         return self.accumulator()._filled(reports).estimate().means
 

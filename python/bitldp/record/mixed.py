@@ -88,8 +88,11 @@ class NumbersAndCategories(LabelledAttributes):
             Numbers of the records.
         y : array_like, shape (n, attributes) or (attributes,)
             Their categories: integers from 0, or labels where the attribute has any.
-        rng, threads
-            As of `Mechanism.randomize`.
+        rng : None, int, SeedSequence or Generator
+            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
+            only: a key that is used on two inputs reveals where they differ.
+        threads : int, optional
+            Number of threads; the result does not depend on it.
         output : {"codes", "packed"}
             Form of the reports.
         out : None
@@ -100,7 +103,7 @@ class NumbersAndCategories(LabelledAttributes):
         Returns
         -------
         SampledReports, or tuple of ndarray
-            As of `CategoricalRecord`.
+            The reports in the form that `CategoricalRecord` returns.
 
         Raises
         ------
@@ -174,7 +177,8 @@ class NumbersAndCategories(LabelledAttributes):
         Raises
         ------
         ValueError, TypeError
-            As of `estimate_mean`.
+            If no unbiased decode exists (epsilon 0), if there is no report of some attribute, or for reports
+            of another form or out of range.
         """
         return self._estimates(reports, project=project)[1]
 

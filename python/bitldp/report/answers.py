@@ -67,8 +67,8 @@ def plot_answer(answer: Shown, *, kind: str | None = None, ax: Axes | None = Non
         each pair of two keys; a "band" is a line along quantiles, thresholds or dates, with its limits
         on either side, for each group. None: a band where there is such a key, a heat map of the shares of a
         table of two columns, and a forest of all else.
-    ax
-        As of `plot_variance`, as is what is returned.
+    ax : matplotlib Axes, optional
+        Where to draw. None: new axes. They are returned.
 
     Raises
     ------

@@ -83,8 +83,8 @@ def plot_claims(rows: Sequence[Claim] | None = None, *, ax: Axes | None = None) 
     ----------
     rows : sequence of Claim, optional
         None: those of `claims`.
-    ax
-        As of `plot_variance`, as is what is returned.
+    ax : matplotlib Axes, optional
+        Where to draw. None: new axes. They are returned.
 
     Raises
     ------
@@ -114,8 +114,8 @@ def plot_estimate(estimate: Estimate, *, level: float = 0.95, ax: Axes | None = 
         Of shares or means, shape (n,).
     level : float
         Of each interval by itself, above 0 and below 1.
-    ax
-        As of `plot_variance`, as is what is returned.
+    ax : matplotlib Axes, optional
+        Where to draw. None: new axes. They are returned.
 
     Raises
     ------

@@ -252,8 +252,11 @@ class TwoStage(Mechanism):
         values : array_like of float32 or float64, shape (n, features), optional
             What is released of the selected coordinate, clipped to the interval of `release`; finite. None:
             the scores.
-        rng, threads
-            As of `Mechanism.randomize`.
+        rng : None, int, SeedSequence or Generator
+            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
+            only: a key that is used on two inputs reveals where they differ.
+        threads : int, optional
+            Number of threads; the result does not depend on it.
         output : {"codes", "packed"}
             Arrays of numbers, or packed bytes; they take `report_bits` bits a vector together.
         first_chunk : int
@@ -413,8 +416,11 @@ class TwoStage(Mechanism):
 
         Parameters
         ----------
-        scores, values : array_like of float, shape (n, features)
-            As of `randomize`.
+        scores : array_like of float, shape (n, features)
+            One vector a client, finite: the larger a magnitude, the likelier it is selected.
+        values : array_like of float, shape (n, features)
+            What is released of the selected coordinate, clipped to the interval of `release`; finite. None:
+            the scores.
 
         Returns
         -------

@@ -160,8 +160,10 @@ class SumKind(ABC):
 
         Parameters
         ----------
-        law, shares
-            As of `central`.
+        law : ShareLaw
+            Of a share.
+        shares : int
+            Honest shares, 1 or more.
         delta : float
             What tails are compared with.
         cost : float

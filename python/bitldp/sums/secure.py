@@ -310,9 +310,12 @@ class SecureSum:
         ----------
         x : array_like
             Records as of `share`, an array of them.
-        key, ids, context
-            As of the method `randomize_keyed` of a mechanism: a secret key of 32 bytes, the records' ids, and
-            the name of the sum and the snapshot.
+        key : bytes
+            32 of them, secret; it is in no repr, pickle, log or error.
+        ids : ndarray of int, zero or more, shape (n,); of uint8, shape (n, 32); or sequence of n bytes
+            The records' ids: numbers, digests of 32 bytes, or names, of which SHA-256 makes digests.
+        context : bytes
+            Purpose of the randomness: the name of the sum and the snapshot.
         threads : int, optional
             Number of threads.
 

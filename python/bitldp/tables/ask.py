@@ -198,7 +198,7 @@ class ReleasedTable:
         Raises
         ------
         PlanError
-            As of `mean`.
+            For what the released columns do not tell; the message says which plan would.
         """
         return self._answer(self._questions(where, every).table(*columns))
 
@@ -221,12 +221,12 @@ class ReleasedTable:
         top, bottom : str
             Columns of numbers; the lower one's interval does not reach below 0.
         by : str or sequence of str
-            As of `mean`.
+            Columns of categories, released or kept. Answers are in the order of the kept ones' values.
 
         Raises
         ------
         PlanError
-            As of `mean`.
+            For what the released columns do not tell; the message says which plan would.
         """
         return self._answer(self._questions(where, every).ratio(top, bottom, by))
 
@@ -254,7 +254,8 @@ class ReleasedTable:
         Raises
         ------
         PlanError
-            As of `mean`, and for a group that is none.
+            For what the released columns do not tell; the message says which plan would.
+            Also for a group that is none.
         """
         return self._answer(self._questions(where, every).difference(column, by, base))
 
@@ -277,7 +278,7 @@ class ReleasedTable:
             How many bins of one width, or their edges, ascending. A number counts by the point that it was
             put on, and a point on an edge in the bin above it, at the last edge in the bin below.
         by : str or sequence of str
-            As of `mean`.
+            Columns of categories, released or kept. Answers are in the order of the kept ones' values.
 
         Returns
         -------
@@ -287,7 +288,8 @@ class ReleasedTable:
         Raises
         ------
         PlanError
-            As of `mean`, and for more bins than points.
+            For what the released columns do not tell; the message says which plan would.
+            Also for more bins than points.
         """
         return self._answer(self._questions(where, every).histogram(column, bins, by))
 
@@ -325,7 +327,7 @@ class ReleasedTable:
         q : float or sequence of float
             Shares, above 0 and below 1.
         by : str or sequence of str
-            As of `mean`.
+            Columns of categories, released or kept. Answers are in the order of the kept ones' values.
 
         Returns
         -------
@@ -337,7 +339,7 @@ class ReleasedTable:
         Raises
         ------
         PlanError
-            As of `mean`.
+            For what the released columns do not tell; the message says which plan would.
         """
         return self._answer(self._questions(where, every).quantile(column, q, by))
 
@@ -372,7 +374,7 @@ class ReleasedTable:
         Raises
         ------
         PlanError
-            As of `regress`.
+            For what the released columns do not tell; the message says which plan would.
         """
         return self._answer(self._questions(where).correlation(one, other))
 
@@ -382,7 +384,7 @@ class ReleasedTable:
         Raises
         ------
         PlanError
-            As of `regress`.
+            For what the released columns do not tell; the message says which plan would.
         """
         return self._answer(self._questions(where).covariance(one, other))
 
@@ -411,7 +413,7 @@ class ReleasedTable:
         Raises
         ------
         PlanError
-            As of `regress`.
+            For what the released columns do not tell; the message says which plan would.
         """
         return self._answer(self._questions(where).logistic(column, on, category))
 
@@ -432,8 +434,15 @@ class ReleasedTable:
             A column of words.
         most : int
             How many words, 1 to 4096.
-        by, where, every
-            As of `mean`, of kept columns alone.
+        by : str or sequence of str
+            Kept columns of categories. Answers are in the order of their values.
+        where : mapping, or sequence of (column, relation, value), optional
+            Records that the question is about: ``{"survey": "spring"}``, a list of values for a column, or
+            conditions such as ``[("date", ">=", "2026-01-01")]``, of the relations "==", "!=", "<", "<=",
+            ">", ">=", "in" and "not in", all of which must hold. Kept columns alone.
+        every : {"day", "week", "month", "quarter", "year"}, optional
+            Period by which the kept columns in `by` that hold dates or times are put together: a time series.
+            Its key is the first day; weeks begin on Monday, and times are those of the column's zone.
 
         Returns
         -------

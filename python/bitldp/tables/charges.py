@@ -222,7 +222,7 @@ class ChargedRelease(EngineRelease):
         Raises
         ------
         PlanError, DataError
-            As of the release; also for a release without a key.
+            For a table that the release refuses, and for a release without a key.
         """
         key, total, rows = self._derived("records"), 0, 0
         for frame in frames:

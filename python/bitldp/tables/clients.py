@@ -54,8 +54,12 @@ class ClientForm(ABC):
 
         Parameters
         ----------
-        dtype, spends
-            As of `Mechanism.client_document`.
+        dtype : {"float32", "float64"}
+            Of the numbers that a client gives; a number is dithered in its own precision. Nothing to
+            categories.
+        spends : (str, int), optional
+            Name of a ledger of the client, and how many reports it may send, at least 1. None: no limit but
+            the client's own.
 
         Returns
         -------
@@ -105,7 +109,7 @@ class ClientForm(ABC):
             For a report of another length, with bits behind its codes, or with a code that is none, at its
             index.
         PlanError
-            As of `client_document`.
+            For a column that no other client can release, and for columns that are kept.
         """
         program = self._program("f64")
         arrays, made = program.received(reports), []

@@ -40,7 +40,7 @@ class QuestionCounts:
     kind : str
         Name of a method of `ReleasedTable`: "mean", "table", "quantile", ...
     *arguments, **named
-        As of that method, ``where=`` and ``every=`` among them.
+        The arguments of that method, ``where=`` and ``every=`` among them.
 
     Raises
     ------

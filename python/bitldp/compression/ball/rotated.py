@@ -145,8 +145,18 @@ class RotatedMeans(Means):
             client and round: record i has the rotation ``first + i`` (modulo 2**32, or the cohorts; with
             several reports a record, each the next one). No two clients should have the same. None: drawn at
             random for each record, and reported.
-        rng, output, threads, first_chunk
-            As of every mechanism. The rotations do not depend on the channel's randomness.
+        rng : None, int, SeedSequence or Generator
+            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
+            only: a key that is used on two inputs reveals where they differ.
+        output : str
+            One of `outputs`. "codes" are of the smallest unsigned dtype, "values" what `decode` makes of them
+            (dtype of `x`), "bits" bytes of 0 and 1, "packed" bytes with as many bits a code as are needed.
+        threads : int, optional
+            Number of threads; the result does not depend on it.
+        first_chunk : int
+            How many chunks of the keys' streams to skip: of ``bitldp._core.CHUNK`` released values, or of
+            ``channels[0].chunk`` records where whole records are released.
+            The rotations do not depend on the channel's randomness.
         out : None
             Not offered.
 
@@ -158,8 +168,13 @@ class RotatedMeans(Means):
 
         Raises
         ------
-        ValueError, TypeError
-            As of `Mechanism.randomize`.
+        ValueError
+            NaN, a value outside what is allowed (an index is given, never the value), wrong shape, unfit
+            `out`, or "values" where reports are uninformative. Nothing is handed out then: values are checked
+            in the pass that randomizes them, so `out` is zeros where one is refused, and as it was where the
+            call did not fit.
+        TypeError
+            Wrong dtype or kind of argument.
         """
         if first is None:
             return super().randomize(
@@ -242,7 +257,10 @@ class RotatedMeans(Means):
         reports : RotatedReports, or array_like of int
             As `randomize` gives them; codes alone with `first`.
         first : int, optional
-            As of `randomize`.
+            The number of the first record's rotation, 0 or more, where client and server imply it, as by
+            client and round: record i has the rotation ``first + i`` (modulo 2**32, or the cohorts; with
+            several reports a record, each the next one). No two clients should have the same. None: drawn at
+            random for each record, and reported.
 
         Returns
         -------
@@ -292,7 +310,10 @@ class RotatedMeans(Means):
         reports : RotatedReports, or array_like of int
             Of n >= 1 records, as `randomize` gives them; codes alone with `first`.
         first : int, optional
-            As of `randomize`.
+            The number of the first record's rotation, 0 or more, where client and server imply it, as by
+            client and round: record i has the rotation ``first + i`` (modulo 2**32, or the cohorts; with
+            several reports a record, each the next one). No two clients should have the same. None: drawn at
+            random for each record, and reported.
 
         Returns
         -------

@@ -224,7 +224,8 @@ class PrivateData:
         original : callable
             Returns (features, labels), labels None where there are none. Not called where a copy exists.
         rng : None, int, SeedSequence or Generator
-            As of every mechanism; None for fresh keys of the operating system.
+            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
+            only: a key that is used on two inputs reveals where they differ.
 
         Returns
         -------

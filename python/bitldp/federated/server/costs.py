@@ -215,7 +215,8 @@ def run_costs(
     delta : float
         Delta of what is composed and of the central epsilons, in (0, 1).
     influence : float, optional
-        As of `RunCosts`.
+        How far one client that lies may move a number of a round's mean update, at most, in the update's
+        units; None where the mechanism knows no bound.
 
     Returns
     -------

@@ -90,8 +90,15 @@ class Layout:
         ----------
         arrays : mapping of str to ndarray
             Of the model.
-        integers, only, keep_local
-            As of `UpdateCodec`.
+        integers : {"refuse", "keep"}
+            What happens to arrays of integers or booleans: refused, or not sent, so that the server keeps its
+            own.
+        only : str or sequence of str
+            Names of the arrays that are released, as patterns ("head.*", "*lora*"); each must match one.
+            Empty: all. The others are never sent, and the server keeps its own; a reply may leave them out.
+        keep_local : str or sequence of str
+            Patterns of names that are never sent, such as "*running_*" for the statistics of batch
+            normalisation, or the layers that a client keeps for itself.
 
         Raises
         ------

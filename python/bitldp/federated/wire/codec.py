@@ -261,7 +261,8 @@ class UpdateCodec:
         Raises
         ------
         TypeError, ValueError
-            As of `Layout.of`.
+            For an array that holds no floating-point numbers (with ``integers="keep"``: nor integers nor
+            booleans), for a pattern that no name matches, and where no array has a coordinate.
         """
         return Layout.of(arrays, self.integers, self.only, self.keep_local)
 
@@ -436,9 +437,10 @@ class UpdatePlan:
         Parameters
         ----------
         vector : ndarray of float64, shape (coordinates,) or (rows, coordinates)
-            As of `flatten`.
+            The update, as `flatten` returns it.
         rng : None, int, SeedSequence or Generator
-            As of every mechanism; None for fresh keys of the operating system.
+            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
+            only: a key that is used on two inputs reveals where they differ.
 
         Raises
         ------
@@ -456,11 +458,12 @@ class UpdatePlan:
         Parameters
         ----------
         clipped : ndarray of float64, shape (n, coordinates)
-            As of `clipped_rows`: of each client as many as a reply has rows.
+            Vectors that `clipped_rows` returned: of each client as many as a reply has rows.
         rng : None, int, SeedSequence or Generator
-            As of every mechanism.
+            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
+            only: a key that is used on two inputs reveals where they differ.
         threads : int, optional
-            As of every mechanism.
+            Number of threads; the result does not depend on it.
 
         Returns
         -------
@@ -484,7 +487,8 @@ class UpdatePlan:
         Parameters
         ----------
         spends : (str, int), optional
-            As of `Mechanism.client_document`.
+            Name of a ledger of the client, and how many reports it may send, at least 1. None: no limit but
+            the client's own.
 
         Returns
         -------
@@ -495,7 +499,8 @@ class UpdatePlan:
         Raises
         ------
         NoDocumentError
-            As of `Mechanism.client_document`, and for several rows.
+            For a mechanism that no other client can run; the message says why.
+            Also for several rows.
         """
         if self.rows > 1:
             raise NoDocumentError("client_document: a client sends one update, and no rows of several")
@@ -541,7 +546,7 @@ class UpdatePlan:
         Raises
         ------
         WireError
-            As of `values`.
+            For a code outside the mechanism's alphabet.
         """
         size = self.header.coordinates
         if self.sampled is None:
