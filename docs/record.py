@@ -32,7 +32,7 @@ RECORD = Path(__file__).parents[1] / "benches" / "records" / "papers.json"
 OF_RECORDS = ("brr-6",)
 #: Figures of time, which no second run repeats.
 OF_TIME = ("fedsel-2-e", "peers-")
-_KEPT = ("title", "source", "claim", "verdict", "honest", "stand_in", "compared", "seconds", "seeds", "quick")
+_KEPT = ("title", "source", "claim", "verdict", "honest", "stand_in", "compared", "seconds", "seeds", "form")
 
 
 def kept(folder: Path) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def kept(folder: Path) -> dict[str, Any]:
             continue
         result["versions"] = document["versions"]
         made = {key: document[key] for key in _KEPT} | {"data": sorted(document["data"])}
-        outcome = entry.make(FigureRun(folder / name, quick=document["quick"]))  # its steps are in the folder
+        outcome = entry.make(FigureRun(folder / name, form=document["form"]))  # its steps are in the folder
         if outcome.draw is None or name.startswith("attack-"):
             made["rows"] = outcome.rows
         result["figures"][name] = plain(made | {"panels": drawn(name, outcome)})
@@ -150,7 +150,7 @@ def differences(name: str, entry: FigureEntry, record: Mapping[str, Any]) -> lis
     """Make a figure again; return where its numbers are others than those that were kept."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", bitldp.PrivacyClaimWarning)
-        outcome = entry.make(FigureRun(Path(folder), quick=True))
+        outcome = entry.make(FigureRun(Path(folder), form="quick"))
     was = record["figures"][name]
     new = plain({"compared": outcome.document()["compared"], "panels": drawn(name, outcome)})
     return [f"{name}{position}" for key in new for position in differs(was[key], new[key], f".{key}")]

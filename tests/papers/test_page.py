@@ -32,7 +32,7 @@ def document(name: str, **more: object) -> dict[str, object]:
         **{"name": name, "paper": name.partition("-")[0], "source": "A <paper>", "title": f"Title of {name}"},
         **{
             "claim": "It is & stays.",
-            "quick": True,
+            "form": "quick",
             "status": "done",
             "compared": [row] * 10,
             "honest": "so",

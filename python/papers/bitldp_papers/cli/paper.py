@@ -38,9 +38,15 @@ def paper(
         ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Every figure and table.")] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="The short form of each: under 25 minutes for all on two cores.")
-    ] = False,
+    form: Annotated[
+        str | None,
+        typer.Option(help="quick, medium or full [default: full]: `list` shows the minutes of each."),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Short for --form quick.")] = False,
+    seed: Annotated[int, typer.Option(min=1, help="The first seed; the others follow it.")] = 1,
+    repeats: Annotated[
+        int | None, typer.Option(min=1, help="Number of seeds [default: 3 in the quick form, else 5].")
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="FOLDER", help="A folder a figure, and report.html.")
     ] = Path("paper-output"),
@@ -70,7 +76,7 @@ def paper(
     with sentences() as left:
         require("bitldp paper", _MODULES, "papers")
         from bitldp_papers.data import DatasetError
-        from bitldp_papers.figures import chosen, figures
+        from bitldp_papers.figures import FORMS, chosen, figures
 
         logging.getLogger("flwr").setLevel(logging.ERROR)
         given = list(names or [])
@@ -88,7 +94,10 @@ def paper(
         except (ValueError, DatasetError) as error:
             raise CommandError(str(error)) from None
         left.behind = f"; --resume goes on, in {out}"
-        documents = _made(entries, out, quick=quick, resume=resume, quiet=as_json, given=mine)
+        chosen_form = _form(form, quick=quick)
+        seeds = range(seed, seed + (repeats or FORMS[chosen_form]))
+        words: dict[str, Any] = {"form": chosen_form, "seeds": seeds, "resume": resume, "given": mine}
+        documents = _made(entries, out, quiet=as_json, **words)
         page = _page(out)
         if as_json:
             print(
@@ -101,6 +110,17 @@ def paper(
         failed = [each["name"] for each in documents if each["status"] == "failed"]
         if failed:
             raise CommandError(f"{', '.join(failed)}: failed; the reason stands in figure.json, and above")
+
+
+def _form(form: str | None, *, quick: bool) -> str:
+    """Return the form that is asked for."""
+    from bitldp_papers.figures import FORMS
+
+    if quick and form not in (None, "quick"):
+        raise UsageError(f"--quick is --form quick: give one of --quick and --form {form}")
+    if form is not None and form not in FORMS:
+        raise UsageError(f"--form: must be one of {', '.join(FORMS)}; got {form!r}")
+    return "quick" if quick else form or "full"
 
 
 def _given(
@@ -122,7 +142,8 @@ def _made(
     entries: Sequence[FigureEntry],
     out: Path,
     *,
-    quick: bool,
+    form: str,
+    seeds: Sequence[int],
     resume: bool,
     quiet: bool,
     given: tuple[str, Dataset] | None,
@@ -140,7 +161,7 @@ def _made(
 
             show(head)
             begun = time.perf_counter()
-            document = make(entry, out, quick=quick, resume=resume, notice=notice, given=given)
+            document = make(entry, out, form=form, seeds=seeds, resume=resume, notice=notice, given=given)
             documents.append(document)
             if not quiet:
                 reason = f": {document['reason']}" if "reason" in document else ""
@@ -173,16 +194,16 @@ def _print_list(entries: Sequence[FigureEntry], *, as_json: bool) -> None:
         print(json.dumps([{key: getattr(each, key) for key in keys} for each in entries], indent=2))
         return
     table = Table(box=None)
-    for name in ("Figure", "Source", "What it shows", "Minutes, quick", "in full"):
-        table.add_column(name, no_wrap=name == "Figure", justify="right" if name[0] in "Mi" else "left")
+    for name in ("Figure", "Source", "What it shows", "Minutes, quick", "medium", "in full"):
+        table.add_column(name, no_wrap=name == "Figure", justify="right" if name[0] in "Mmi" else "left")
     for each in entries:
         table.add_row(each.name, each.source, each.title, *(f"{value:g}" for value in each.minutes))
     console = wide_console()
     print_whole(console, table)
-    quick, full = (sum(each.minutes[index] for each in entries) for index in (0, 1))
+    quick, medium, full = (sum(each.minutes[index] for each in entries) for index in range(3))
     console.print(
-        f"{len(entries)} figures; bitldp paper --all --quick takes about {quick:.0f} minutes on two cores, "
-        f"in full about {full / 60:.1f} hours"
+        f"{len(entries)} figures; on two cores `bitldp paper --all --quick` takes about {quick:.0f} minutes, "
+        f"`--form medium` {medium:.0f} minutes, in full about {full / 60:.1f} hours"
     )
 
 

@@ -36,7 +36,7 @@ class FigureEntry:
     claim : str
         What the paper says of it, one sentence.
     minutes : tuple of float
-        On two cores, quick and in full.
+        On two cores, in each form: quick, medium, full.
     make : callable
         From a `FigureRun` to an `FigureResult`.
     """
@@ -45,7 +45,7 @@ class FigureEntry:
     source: str
     title: str
     claim: str
-    minutes: tuple[float, float]
+    minutes: tuple[float, float, float]
     make: Callable[[FigureRun], FigureResult]
 
     @property
@@ -60,7 +60,7 @@ _Function = Callable[["FigureRun"], "FigureResult"]
 
 
 def figure(
-    name: str, *, source: str, title: str, claim: str, minutes: tuple[float, float] = (0.1, 0.1)
+    name: str, *, source: str, title: str, claim: str, minutes: tuple[float, ...] = (0.1, 0.1, 0.1)
 ) -> Callable[[_Function], _Function]:
     """Register a function as a figure; the arguments are those of `FigureEntry`.
 
@@ -80,7 +80,9 @@ def figure(
                 warnings.simplefilter("ignore", PrivacyClaimWarning)  # a figure shows both epsilons
                 return make(run)
 
-        _entries[name] = FigureEntry(name, source, title, claim, minutes, quiet)
+        quick, full = minutes[0], minutes[-1]
+        medium = minutes[1] if len(minutes) == 3 else min(full, max(quick, 15.0))
+        _entries[name] = FigureEntry(name, source, title, claim, (quick, medium, full), quiet)
         return quiet  # also where it is called by its own name
 
     return register
