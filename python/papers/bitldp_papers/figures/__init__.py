@@ -10,11 +10,12 @@ from bitldp_papers.figures.findings import Finding, agreeing, gain, ordered, p_v
 from bitldp_papers.figures.making import make
 from bitldp_papers.figures.registry import FigureEntry, chosen, figure, figures
 from bitldp_papers.figures.result import Compared, FigureResult, column, spread
-from bitldp_papers.figures.running import FORMS, FigureRun, MissingData
+from bitldp_papers.figures.running import FORMS, SHARED, FigureRun, MissingData
 from bitldp_papers.figures.stated import Drawn, Formula, Printed, printed_row
 
 __all__ = [
     "FORMS",
+    "SHARED",
     "Compared",
     "Drawn",
     "FigureEntry",
