@@ -11,11 +11,11 @@ pytest.importorskip("jax", reason="the extra fl is not installed")
 
 from bitldp_papers.figures import (
     Compared,
-    Drawn,
     FigureResult,
     Finding,
     Formula,
     Printed,
+    ReadOff,
     agreeing,
     gain,
     ordered,
@@ -36,7 +36,7 @@ def test_a_printed_number_has_its_value_and_its_rounding() -> None:
     assert Printed("4,311", "0", 0.01).value == pytest.approx(43.11)
     assert [each.text for each in printed_row("1.5 -2", "0")] == ["1.5", "-2"]
     with pytest.raises(ValueError, match="uncertainty"):
-        Drawn(1.0, 0.0)
+        ReadOff(1.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_a_printed_number_has_its_value_and_its_rounding() -> None:
         (PRINTED, 47.0, None, 1.0, True),
         (Printed("0.1", "0"), 0.14, None, None, True),  # half a unit of its last digit
         (Printed("0.1", "0"), 0.16, None, None, False),
-        (Drawn(0.94, 0.02), 0.965, None, None, True),
-        (Drawn(0.94, 0.02), 0.975, None, None, False),
+        (ReadOff(0.94, 0.02), 0.965, None, None, True),
+        (ReadOff(0.94, 0.02), 0.975, None, None, False),
         (Formula(1.0), 1.0, None, None, None),
         (None, 1.0, None, None, None),
         (PRINTED, "46.03", None, None, None),
@@ -61,7 +61,9 @@ def test_a_number_agrees_within_its_tolerance(paper, ours, spread, tolerance, ag
 
 
 def test_the_kinds_are_kept_apart() -> None:
-    documents = [Compared("it", paper, 1.0).document() for paper in (PRINTED, Drawn(2.0, 0.1), Formula(3.0))]
+    documents = [
+        Compared("it", paper, 1.0).document() for paper in (PRINTED, ReadOff(2.0, 0.1), Formula(3.0))
+    ]
     assert [each["kind"] for each in documents] == ["printed", "drawn", "formula"]
     assert [each["paper"] for each in documents] == [46.03, 2.0, None]
     assert documents[0]["text"] == "46.03"

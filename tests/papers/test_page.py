@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("flwr", reason="bitldp-papers is not installed")
 pytest.importorskip("jax", reason="bitldp-papers is not installed")
 
-from bitldp_papers.figures import Compared, Drawn, Finding, Formula, Printed
+from bitldp_papers.figures import Compared, Finding, Formula, Printed, ReadOff
 from bitldp_papers.page import write_page
 from bitldp_papers.page.buys import bought
 from bitldp_papers.page.page import drawing
@@ -31,7 +31,7 @@ ATTACKED = {"mechanism": "f-RR", "claimed": 1.0, "exact": 1655.0, "success": 0.9
 
 def document(name: str, **more: object) -> dict[str, object]:
     row = Compared("it", None, 0.25, 0.01, float("inf"), 1.0).document() | {"exact": "infinity"}
-    kinds = [Compared("it", each, 0.25).document() for each in (PRINTED, Drawn(0.26, 0.02), Formula(0.77))]
+    kinds = [Compared("it", each, 0.25).document() for each in (PRINTED, ReadOff(0.26, 0.02), Formula(0.77))]
     found: dict[str, object] = {
         **{"name": name, "paper": name.partition("-")[0], "source": "A <paper>", "title": f"Title of {name}"},
         **{

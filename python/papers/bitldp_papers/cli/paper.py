@@ -240,9 +240,9 @@ def _compare(folders: Sequence[str], *, as_json: bool) -> None:
 
     if len(folders) != 2:
         raise UsageError(f"compare: give two folders that `bitldp paper --out` filled; got {len(folders)}")
-    for each in folders:
-        if not Path(each).is_dir():
-            raise UsageError(f"compare: {each} is no folder")
+    for folder in folders:
+        if not Path(folder).is_dir():
+            raise UsageError(f"compare: {folder} is no folder")
     try:
         found = list(pairs(Path(folders[0]), Path(folders[1])))
     except ValueError as error:
@@ -252,11 +252,11 @@ def _compare(folders: Sequence[str], *, as_json: bool) -> None:
         shown = [asdict(each) | {"flipped": each.flipped} for each in found if not each.alike]
         print(json.dumps({"statements": len(found), "others": shown}))
     else:
-        for each in found:
-            if not each.alike:
-                print(f"{each.figure}: {each.says}: {' / '.join(each.words)}")
-                print("".join(f"    {because}\n" for because in each.because), end="")
-        alike = sum(each.alike for each in found)
+        for pair in found:
+            if not pair.alike:
+                print(f"{pair.figure}: {pair.says}: {' / '.join(pair.words)}")
+                print("".join(f"    {because}\n" for because in pair.because), end="")
+        alike = sum(pair.alike for pair in found)
         open_now = len(found) - alike - len(flipped)
         print(
             f"{len(found)} statements: {alike} alike, {open_now} decided in one alone, {len(flipped)} flipped"

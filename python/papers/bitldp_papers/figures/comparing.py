@@ -9,13 +9,13 @@ from pathlib import Path
 
 from bitldp_papers.figures.findings import CONSTANT, FAILS, HOLDS, SIGN
 
-__all__ = ["Pair", "pairs"]
+__all__ = ["StatementPair", "pairs"]
 
 _DECIDED = (HOLDS, SIGN, FAILS, CONSTANT)
 
 
 @dataclass(frozen=True)
-class Pair:
+class StatementPair:
     """A statement in two runs.
 
     Attributes
@@ -32,16 +32,16 @@ class Pair:
 
     @property
     def alike(self) -> bool:
-        """Whether both runs say the same."""
+        """True where both runs say the same."""
         return self.words[0] == self.words[1]
 
     @property
     def flipped(self) -> bool:
-        """Whether both runs decide, each in another way."""
+        """True where both runs decide, each in another way."""
         return not self.alike and set(self.words) <= set(_DECIDED)
 
 
-def pairs(first: Path, second: Path) -> Iterator[Pair]:
+def pairs(first: Path, second: Path) -> Iterator[StatementPair]:
     """Yield every statement of the figures that are in both of two folders.
 
     Raises
@@ -68,4 +68,4 @@ def pairs(first: Path, second: Path) -> Iterator[Pair]:
             if each["says"] in found:
                 there = found[each["says"]]
                 words, because = (each["word"], there["word"]), (each["because"], there["because"])
-                yield Pair(name, each["says"], words, because)
+                yield StatementPair(name, each["says"], words, because)

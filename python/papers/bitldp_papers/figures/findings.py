@@ -7,12 +7,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bitldp_papers.figures.compared import Compared
 from bitldp_papers.figures.stated import Printed
-
-if TYPE_CHECKING:
-    from bitldp_papers.figures.result import Compared
 
 __all__ = ["WORDS", "Finding", "agreeing", "gain", "ordered", "p_value", "sure", "trained"]
 

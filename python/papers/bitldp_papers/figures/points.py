@@ -47,8 +47,8 @@ def _panel(axes: Any) -> dict[str, Any]:
         colour = f"{line.get_color()} {line.get_marker()}"
         if colour not in colours:
             colours.append(colour)
-        label = bars[id(line)].get_label() if id(line) in bars else line.get_label()
-        one = {"name": "" if label.startswith("_") else label, "x": x, "y": y}
+        label = str((bars.get(id(line)) or line).get_label())
+        one: dict[str, Any] = {"name": "" if label.startswith("_") else label, "x": x, "y": y}
         one["colour"] = len(panel["lines"]) if len(axes.lines) > 7 and one["name"] else colours.index(colour)
         if line.get_linestyle() in ("", " ", "None"):
             one["kind"] = "dots"
