@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 pytest.importorskip("flwr", reason="the extra fl is not installed")
@@ -93,6 +94,7 @@ def test_the_best_is_decided_by_the_spread() -> None:
     ("differences", "word"),
     [
         ((46.0, 45.0, 47.5), "holds"),
+        ((44.0, 40.0, 43.0), "sign holds, size not decided"),
         ((60.0, 61.0, 62.0), "holds"),
         ((7.0, 7.2, 7.4), "sign holds, size does not"),
         ((-7.0, -7.2, -7.4), "does not hold"),
@@ -106,6 +108,28 @@ def test_a_gain_has_a_sign_and_a_size(differences, word) -> None:
     assert "+46 printed" in found.because
     lost = gain("it loses", Printed("-46.03", "0"), [-each for each in differences], 5.0)
     assert lost.word == word
+
+
+def test_a_gain_may_be_a_tenth_smaller_by_default() -> None:
+    assert gain("", PRINTED, (41.9, 42.0, 42.1)).word == "holds"
+    assert gain("", PRINTED, (40.9, 41.0, 41.1)).word == "sign holds, size does not"
+    assert gain("", None, (1.0, 1.1, 0.9)).word == "holds"
+
+
+def test_two_runs_seldom_contradict_each_other() -> None:
+    """Differences of three seeds about 0, and about half a printed gain: 300 pairs of runs, at most 3 flip.
+
+    Each way is decided with a chance of 2.5 %, so that a pair flips with .125 %: more than 3 with 1e-4.
+    """
+    rng = np.random.default_rng(5)
+    half = Printed("2", "0")
+    for middle, decide in ((0.0, None), (1.8, half)):
+        words = [
+            [gain("", decide, (middle + rng.normal(size=3)).tolist()).holds for _ in range(2)]
+            for _ in range(300)
+        ]
+        assert sum(set(pair) == {True, False} for pair in words) <= 3
+        assert sum(pair[0] is None for pair in words) > 250
 
 
 def test_numbers_agree_or_are_not_printed() -> None:
