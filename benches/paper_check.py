@@ -164,7 +164,7 @@ def mvu_near_gaussian(run: FigureRun) -> Found:
 
 def ps_over_flat(run: FigureRun) -> Found:
     """Look at FedSel's PS and at flat PM on Adult, at rate 1, over 20 paired seeds."""
-    run.seeds = range(1, 21)
+    run.given_seeds = tuple(range(1, 21))
     found = {
         name: _column(
             _scores(run, "fedsel", lambda settings: fedsel.descend(settings)[-1], {"rate": 1.0, **given})
@@ -220,8 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for check in CHECKS:
         if options.only not in check.name:
             continue
-        run = FigureRun(options.out / check.name)
-        run.seeds = range(1, options.seeds + 1)
+        run = FigureRun(options.out / check.name, seeds=range(1, options.seeds + 1))
         checksums = [run.data(name) and run.checksums[name] for name in _DATA]
         found = check.look(run)
         failed += not found.holds

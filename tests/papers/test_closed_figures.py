@@ -23,7 +23,7 @@ def near(value: float) -> object:
 
 @pytest.fixture
 def run(tmp_path: Path) -> FigureRun:
-    return FigureRun(tmp_path, quick=True)
+    return FigureRun(tmp_path, form="quick")
 
 
 def ours(outcome: FigureResult, what: str) -> float:

@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("entry", LIST, ids=[each.name for each in LIST])
 def test_it_is_made(entry, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BITLDP_DATA", raising=False)
-    found = make(entry, folder, quick=True)
+    found = make(entry, folder, form="quick")
     if found["status"] == "skipped":
         assert "BITLDP_DATA" in found["reason"]
         return

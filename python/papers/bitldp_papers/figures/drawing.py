@@ -11,12 +11,13 @@ from typing import Any, TypeAlias
 from bitldp.base.errors import require
 from bitldp.base.palette import GRID, INK, STYLES
 
-from bitldp_papers.figures.result import FigureResult, spread
+from bitldp_papers.figures.compared import spread
+from bitldp_papers.figures.result import FigureResult
 
 __all__ = ["LOOK", "Line", "drawn", "in_page", "lines", "panels", "scored"]
 
-#: x and y of a line, and perhaps the standard deviations of y.
-Line: TypeAlias = tuple[Any, ...]
+#: x and y of a line, and perhaps the standard deviations of y; a number is a constant over the width.
+Line: TypeAlias = tuple[Any, ...] | float
 
 LOOK: Any = {
     "axes.edgecolor": INK,
@@ -56,11 +57,16 @@ def lines(axes: Any, lines: Mapping[str, Line], **settings: Any) -> None:
     ----------
     axes : matplotlib.axes.Axes
     lines : mapping
-        ``{name: (x, y)}``, or ``{name: (x, y, standard deviations)}``: these are drawn as bars.
+        ``{name: (x, y)}``, or ``{name: (x, y, standard deviations)}``: these are drawn as bars; or
+        ``{name: y}``, a constant: a dotted line in ink over the whole width.
     **settings
         Of ``axes.set``: xlabel, yscale, ...
     """
-    for number, (name, (x, y, *bars)) in enumerate(lines.items()):
+    constants = {name: line for name, line in lines.items() if not isinstance(line, tuple)}
+    for (name, y), pattern in zip(constants.items(), (":", "-.", "--", (0, (1, 4))), strict=False):
+        axes.axhline(float(y), color=INK, linestyle=pattern, linewidth=1.2, label=name)
+    drawn = {name: line for name, line in lines.items() if isinstance(line, tuple)}
+    for number, (name, (x, y, *bars)) in enumerate(drawn.items()):
         color, marker = STYLES[number % len(STYLES)]
         dash = ("-", "--", ":")[number // len(STYLES) % 3]
         style: dict[str, Any] = {"color": color, "marker": marker, "linestyle": dash, "label": name}

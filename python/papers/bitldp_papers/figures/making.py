@@ -7,6 +7,7 @@ import io
 import json
 import shutil
 import time
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from platform import python_version
@@ -18,9 +19,10 @@ from bitldp.base.files import replacing
 
 from bitldp_papers.data import Dataset
 from bitldp_papers.figures.drawing import drawn
+from bitldp_papers.figures.points import points
 from bitldp_papers.figures.registry import FigureEntry
 from bitldp_papers.figures.result import FigureResult
-from bitldp_papers.figures.running import FigureRun, MissingData, Notice
+from bitldp_papers.figures.running import FORMS, FigureRun, MissingData, Notice
 
 __all__ = ["DOCUMENT", "made", "make"]
 
@@ -29,14 +31,20 @@ _LIBRARIES = ("numpy", "scipy", "scikit-learn", "jax", "flwr", "matplotlib")
 
 
 def made(
-    folder: Path, entry: FigureEntry, *, quick: bool, given: tuple[str, Dataset] | None = None
+    folder: Path,
+    entry: FigureEntry,
+    *,
+    form: str,
+    seeds: Sequence[int] | None = None,
+    given: tuple[str, Dataset] | None = None,
 ) -> dict[str, Any] | None:
-    """Return the document of a figure that is there in the form asked for, or None."""
+    """Return the document of a figure that is there in the form and with the seeds asked for, or None."""
+    wanted = form, list(seeds or range(1, FORMS[form] + 1))
     try:
         known: dict[str, Any] = json.loads((folder / entry.name / DOCUMENT).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    same = known.get("quick") == quick and known.get("given") == _named(given)
+    same = (known.get("form"), known.get("asked")) == wanted and known.get("given") == _named(given)
     return known if known.get("status") == "done" and same else None
 
 
@@ -48,7 +56,8 @@ def make(
     entry: FigureEntry,
     folder: Path,
     *,
-    quick: bool = False,
+    form: str = "full",
+    seeds: Sequence[int] | None = None,
     resume: bool = False,
     notice: Notice | None = None,
     given: tuple[str, Dataset] | None = None,
@@ -60,8 +69,8 @@ def make(
     entry : FigureEntry
     folder : path
         Of all figures.
-    quick : bool
-        Whether to make the short form.
+    form, seeds : optional
+        As of `FigureRun`.
     resume : bool
         Whether a figure that is there is left as it is, and one that was begun goes on after its last step.
     notice, given : optional
@@ -73,13 +82,13 @@ def make(
         What ``figure.json`` holds. Its "status" is "done", "skipped" (a data set is missing: "reason") or
         "failed" (the function raised: "reason").
     """
-    if resume and (known := made(folder, entry, quick=quick, given=given)) is not None:
+    if resume and (known := made(folder, entry, form=form, seeds=seeds, given=given)) is not None:
         return known
     own = folder / entry.name
     if not resume:
         shutil.rmtree(own / "steps", ignore_errors=True)
     own.mkdir(parents=True, exist_ok=True)
-    run = FigureRun(own, quick=quick, notice=notice, given=given)
+    run = FigureRun(own, form=form, seeds=seeds, notice=notice, given=given)
     begun = time.perf_counter()
     document: dict[str, Any] = {
         "name": entry.name,
@@ -87,7 +96,8 @@ def make(
         "source": entry.source,
         "title": entry.title,
         "claim": entry.claim,
-        "quick": quick,
+        "form": form,
+        "asked": list(run.given_seeds),
         **({} if given is None else {"given": _named(given)}),
     }
     try:
@@ -96,17 +106,19 @@ def make(
         run.close()
     document |= how
     if result is not None:
-        document |= result.document()
+        document |= {**result.document(), "panels": points(result.draw)}
         if given is not None:
             document["stand_in"] = f"{given[1].name} instead of {run.stood_for[0]}"
         _write(own / TABLE, _csv(result).encode())
-        for form, picture in drawn(result, entry.title).items():
-            _write(own / f"{PICTURE}.{form}", picture)
+        for kind, picture in drawn(result, entry.title).items():
+            _write(own / f"{PICTURE}.{kind}", picture)
     document |= {
-        "seeds": list(run.seeds),
+        "seeds": run.used.pop("", []),
+        "fewer": run.used,
         "data": run.checksums,
         "versions": _versions(),
-        "seconds": round(time.perf_counter() - begun, 3),
+        "seconds": round(time.perf_counter() - begun + run.spent, 3),
+        "borrowed": round(run.borrowed, 3),
     }
     text = json.dumps(jsonable(_plain(document)), indent=1, allow_nan=False)
     _write(own / DOCUMENT, f"{text}\n".encode())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bitldp_papers.figures.result import FigureResult
     from bitldp_papers.figures.running import FigureRun
 
-__all__ = ["FigureEntry", "chosen", "figure", "figures"]
+__all__ = ["FigureEntry", "chosen", "figure", "figures", "order_of"]
 
 _ROOT = "bitldp_papers"
 _FIRST = ("bitrand", "ldpfl", "mvu", "fedsel", "brr")  # the others follow by name
@@ -36,7 +36,7 @@ class FigureEntry:
     claim : str
         What the paper says of it, one sentence.
     minutes : tuple of float
-        On two cores, quick and in full.
+        On two cores, in each form: quick, medium, full.
     make : callable
         From a `FigureRun` to an `FigureResult`.
     """
@@ -45,7 +45,7 @@ class FigureEntry:
     source: str
     title: str
     claim: str
-    minutes: tuple[float, float]
+    minutes: tuple[float, float, float]
     make: Callable[[FigureRun], FigureResult]
 
     @property
@@ -60,7 +60,7 @@ _Function = Callable[["FigureRun"], "FigureResult"]
 
 
 def figure(
-    name: str, *, source: str, title: str, claim: str, minutes: tuple[float, float] = (0.1, 0.1)
+    name: str, *, source: str, title: str, claim: str, minutes: tuple[float, ...] = (0.1, 0.1, 0.1)
 ) -> Callable[[_Function], _Function]:
     """Register a function as a figure; the arguments are those of `FigureEntry`.
 
@@ -80,7 +80,9 @@ def figure(
                 warnings.simplefilter("ignore", PrivacyClaimWarning)  # a figure shows both epsilons
                 return make(run)
 
-        _entries[name] = FigureEntry(name, source, title, claim, minutes, quiet)
+        quick, full = minutes[0], minutes[-1]
+        medium = minutes[1] if len(minutes) == 3 else min(full, max(quick, 15.0))
+        _entries[name] = FigureEntry(name, source, title, claim, (quick, medium, full), quiet)
         return quiet  # also where it is called by its own name
 
     return register
@@ -97,10 +99,11 @@ def figures() -> dict[str, FigureEntry]:
         for module in pkgutil.iter_modules(import_module(path).__path__):
             if module.name.startswith("figures"):
                 import_module(f"{path}.{module.name}")
-    return {name: _entries[name] for name in sorted(_entries, key=_order)}
+    return {name: _entries[name] for name in sorted(_entries, key=order_of)}
 
 
-def _order(name: str) -> tuple[int, str, list[tuple[int, str]]]:
+def order_of(name: str) -> tuple[int, str, list[tuple[int, str]]]:
+    """Return what sorts the names of figures: paper after paper, in the order of the papers' numbers."""
     paper, _, rest = name.partition("-")
     position = _FIRST.index(paper) if paper in _FIRST else len(_FIRST)
     parts = [(int(part) if part.isdigit() else 1 << 20, part) for part in rest.split("-")]

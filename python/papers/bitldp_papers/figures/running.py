@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 from bitldp.base.documents import jsonable
 from bitldp.base.files import replacing
 
 from bitldp_papers.data import Dataset, DatasetError, load, using
 from bitldp_papers.data.sources import CHECKSUMS
 
-__all__ = ["FigureRun", "MissingData"]
+__all__ = ["FORMS", "SHARED", "FigureRun", "MissingData"]
 
 _T = TypeVar("_T")
+#: Folder, beside those of the figures, of steps that several of them use.
+SHARED = "shared"
 Notice = Callable[[str, int, int], None]
 
-QUICK_SEEDS, SEEDS = (1, 2, 3), (1, 2, 3, 4, 5)
+#: Forms of a figure, the shortest first, each with its number of seeds.
+FORMS = {"quick": 3, "medium": 5, "full": 5}
 
 
 class MissingData(Exception):  # noqa: N818  # no fault of the program: the figure is left out, by name
@@ -34,8 +39,10 @@ class FigureRun:
     ----------
     folder : path
         Of the figure; `cached` steps are kept in its ``steps``.
-    quick : bool
-        Whether to make the short form.
+    form : str
+        One of `FORMS`: "quick", "medium" or "full".
+    seeds : sequence of int, optional
+        By default 1, 2, ..., as many as the form has.
     notice : callable, optional
         ``notice(label, done, total)`` shows progress.
     given : (str, Dataset), optional
@@ -44,9 +51,16 @@ class FigureRun:
     Attributes
     ----------
     folder : pathlib.Path
+    form : str
     quick : bool
-    seeds : tuple of int
-        Several, in the short form, too.
+        Whether the form is "quick".
+    given_seeds : tuple of int
+        All; `seeds` are the same, and count as used.
+    used : dict
+        Which seeds were used: by "" those of most runs, by a word those of a part that took fewer.
+    spent, borrowed : float
+        Seconds that steps took when they were made before: `cached` ones by an earlier run of the figure,
+        `shared` ones by other figures.
     stood_for : list of str
         Names of the figure's sets that the user's was read for.
     checksums : dict
@@ -57,18 +71,52 @@ class FigureRun:
         self,
         folder: Path,
         *,
-        quick: bool = False,
+        form: str = "full",
+        seeds: Sequence[int] | None = None,
         notice: Notice | None = None,
         given: tuple[str, Dataset] | None = None,
     ) -> None:
+        if form not in FORMS:
+            raise ValueError(f"form: must be one of {', '.join(FORMS)}; got {form!r}")
         self.folder = Path(folder)
         self.given = given
         self.stood_for: list[str] = []
         self._stack = ExitStack()
-        self.quick = quick
-        self.seeds: Sequence[int] = QUICK_SEEDS if quick else SEEDS
+        self.form = form
+        self.given_seeds = tuple(seeds or range(1, FORMS[form] + 1))
+        self.used: dict[str, list[int]] = {}
+        self.spent = self.borrowed = 0.0
         self.checksums: dict[str, dict[str, str]] = {}
         self._notice = notice or (lambda label, done, total: None)
+
+    @property
+    def quick(self) -> bool:
+        """True in the quick form."""
+        return self.form == "quick"
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Return all seeds, which count as used from now on."""
+        return self.take(len(self.given_seeds))
+
+    def take(self, most: int, of: str = "") -> tuple[int, ...]:
+        """Return the first seeds, for a part of a figure that is expensive.
+
+        Parameters
+        ----------
+        most : int
+            How many, if there are so many.
+        of : str
+            What they are used for, in a few words, where other parts of the figure use others.
+        """
+        some = self.given_seeds[:most]
+        if len(some) > len(self.used.get(of, ())):
+            self.used[of] = list(some)
+        return some
+
+    def choose(self, *, quick: _T, medium: _T, full: _T) -> _T:
+        """Return what goes with the form."""
+        return {"quick": quick, "medium": medium, "full": full}[self.form]
 
     def data(self, name: str) -> Dataset:
         """Return a data set of `bitldp_papers.data`, and note its checksums.
@@ -117,7 +165,7 @@ class FigureRun:
         Parameters
         ----------
         key : str
-            Names the step and all that it depends on; the short form is kept apart by itself.
+            Names the step and all that it depends on; the form is kept apart by itself.
         function : callable
             Returns a JSON value; tuples come back as lists, infinities as they were.
 
@@ -125,21 +173,61 @@ class FigureRun:
         -----
         Steps of an earlier run are there with ``--resume`` only.
         """
-        named = "" if self.given is None else f"{self.given[0]} {self.given[1].name} "
-        path = self.folder / "steps" / f"{_file_name(named + key, self.quick)}.json"
-        if not path.exists():
-            value = function()
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(path) as file:
-                file.write(json.dumps({"key": key, "value": jsonable(value)}).encode())
-        result: _T = _restored(json.loads(path.read_text(encoding="utf-8"))["value"])
-        return result
+        path = self.folder / "steps" / f"{_file_name(self._whose + key, self.form)}.json"
+        value, seconds = _step(path, key, function)
+        self.spent += seconds
+        return value
+
+    def shared(self, key: str, function: Callable[[], _T]) -> _T:
+        """Return what a function returns, from a folder that all figures share.
+
+        Parameters
+        ----------
+        key : str
+            Names the step and all that it depends on, the form's settings, too.
+        function : callable
+            As of `cached`, or it returns a dictionary of NumPy arrays.
+        """
+        path = self.folder.parent / SHARED / f"{_file_name(self._whose + key)}.json"
+        value, seconds = _step(path, key, function)
+        self.borrowed += seconds
+        return value
+
+    @property
+    def _whose(self) -> str:
+        """Beginning of the keys of steps on a user's own data."""
+        return "" if self.given is None else f"{self.given[0]} {self.given[1].name} "
 
 
-def _file_name(key: str, quick: bool) -> str:
+def _step(path: Path, key: str, function: Callable[[], _T]) -> tuple[_T, float]:
+    """Return the value of a step and, where it was kept, the seconds that it took."""
+    arrays = path.with_suffix(".npz")
+    before = path.exists()
+    if not before:
+        begun = time.perf_counter()
+        value = function()
+        kept: dict[str, Any] = {"key": key, "seconds": round(time.perf_counter() - begun, 3)}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(value, dict) and value and all(isinstance(each, np.ndarray) for each in value.values()):
+            with replacing(arrays) as file:
+                np.savez(file, **value)
+        else:
+            kept["value"] = jsonable(value)
+        with replacing(path) as file:
+            file.write(json.dumps(kept).encode())
+    known = json.loads(path.read_text(encoding="utf-8"))
+    if "value" in known:
+        result: _T = _restored(known["value"])
+    else:
+        with np.load(arrays, allow_pickle=False) as held:
+            result = dict(held)  # type: ignore[assignment]
+    return result, known.get("seconds", 0.0) if before else 0.0
+
+
+def _file_name(key: str, form: str = "") -> str:
     """Return a name for any key: its readable beginning, and a digest."""
     plain = "".join(letter if letter.isalnum() or letter in "-._" else "_" for letter in key)[:60]
-    return f"{plain}-{hashlib.sha256(f'{quick} {key}'.encode()).hexdigest()[:12]}"
+    return f"{plain}-{hashlib.sha256(f'{form} {key}'.encode()).hexdigest()[:12]}"
 
 
 def _restored(value: Any) -> Any:
