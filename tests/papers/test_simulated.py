@@ -16,7 +16,7 @@ pytest.importorskip("jax", reason="the extra fl is not installed")
 
 from bitldp_papers import get
 from bitldp_papers.brr.trees import boost, leaf_sensitivity, tree_sizes
-from bitldp_papers.fedsel.figures_learning import METHODS
+from bitldp_papers.fedsel.runs import METHODS
 from bitldp_papers.fedsel.system import descend
 from bitldp_papers.models import linear
 from bitldp_papers.run.many import paired
