@@ -78,13 +78,20 @@ _PRINTED = {
 _HELD_BACK = {"mnist": 20_000, "ag_news": 8_000}
 _EPSILON = 2.0
 _NEEDED = "needs FILE: --data {}=FILE --label COLUMN"
-_ORDER = ("does not hold", "a constant does better", "sign holds, size does not", "not reached in this form")
+_ORDER = (
+    "does not hold",
+    "a constant does better",
+    "sign holds, size does not",
+    "not reached in this form",
+    "not decided",
+    "sign holds, size not decided",
+    "holds",
+)
 
 
 def _worst(findings: list[Finding]) -> Finding:
     """Return the finding that says most against its statement."""
-    order = [*_ORDER, "not decided", "holds"]
-    return min(findings, key=lambda each: order.index(each.word) if each.word in order else len(order))
+    return min(findings, key=lambda each: _ORDER.index(each.word))
 
 
 @figure(
