@@ -11,7 +11,7 @@ pytest.importorskip("flwr", reason="the extra fl is not installed")
 pytest.importorskip("jax", reason="the extra fl is not installed")
 
 from bitldp.bits import frr_flips
-from bitldp_papers.bitrand import figures_flips, figures_means
+from bitldp_papers.bitrand import figures_errors, figures_flips, figures_means
 from bitldp_papers.brr import figures_points
 from bitldp_papers.figures import FigureResult, FigureRun
 from bitldp_papers.mvu import figures as mvu_figures
@@ -32,11 +32,11 @@ def ours(outcome: FigureResult, what: str) -> float:
 
 
 def test_bitrand_3(run: FigureRun) -> None:
-    outcome = figures_flips.expected_error(run)
+    outcome = figures_errors.expected_error(run)
     assert [each.ours for each in outcome.compared] == [
         near(each) for each in (38.83, 29.58, 19.11, 3.272, 0.326)
     ]
-    for epsilon in figures_flips.EPSILONS:
+    for epsilon in figures_errors.EPSILONS:
         errors = {row["mechanism"]: row["error"] for row in outcome.rows if row["epsilon"] == epsilon}
         itself = errors.pop("f-RR, E|error| itself")
         assert min(errors, key=errors.get) == "f-RR"
