@@ -170,9 +170,9 @@ bench-tables: .venv/dev ## tables from a file to an answer: rates, keyed release
 bench-kernels: ## the kernels alone, with criterion
 	cargo bench -p bitldp-core --locked --bench kernels
 
-papers: .venv/papers ## every figure of the papers again, in its short form, report.html, and the site's record: under 25 minutes
-	$(BIN)/bitldp paper --all --quick --resume
-	$(BIN)/python docs/record.py paper-output
+papers: .venv/papers ## every figure of the papers again, report.html and the site's record; FORM=quick (default), medium or full
+	$(BIN)/bitldp paper --all --form $(or $(FORM),quick) --resume --record benches/records/papers.json
+	$(BIN)/python docs/record.py
 
 paper-check: .venv/papers ## the papers' headlines on real data, which BITLDP_DATA must name; the figures are kept
 	$(BIN)/python benches/paper_check.py

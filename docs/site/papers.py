@@ -10,6 +10,7 @@ from typing import Any
 
 import drawing
 from bitldp import report
+from bitldp_papers.figures import FORMS
 from bitldp_papers.page.buys import CANDIDATES, attacks_table, buys_table
 from bitldp_papers.page.parts import overrun, standing
 
@@ -42,7 +43,7 @@ def pages() -> dict[str, str]:
     result = {}
     for key, (name, what) in PAPERS.items():
         mine = _of(kept, key)
-        parts = "\n".join(_figure(figure, one, kept) for figure, one in mine.items())
+        parts = "\n".join(_figure(figure, one) for figure, one in mine.items())
         result[f"papers/{key}.md"] = (
             f"# {name}\n\n{what[0].upper()}{what[1:]}. {len(mine)} figures and tables, made again; "
             f"[all papers](../papers.md).\n\n{parts}\n"
@@ -63,14 +64,17 @@ def overview() -> str:
         "the most that the claimed ε would allow, and the most that the exact one does.\n",
         buys_table(),
         _folded(str(attacks_table(attacks))),
-        "\n## Every figure: the paper's number, ours, and why\n",
-        f"{len(kept['figures'])} figures and tables in their short form, run on {kept['date']} by "
-        f"`make papers` (bitldp {kept['versions']['bitldp']}, Python {kept['versions']['python']}). A "
-        "figure's name leads to its drawing and all its numbers.\n",
+        "\n## Every figure: the paper's number, ours, and what holds\n",
+        f"{len(kept['figures'])} figures and tables ({_forms(kept)}), made by `make papers` until "
+        f"{kept['date']} (bitldp {kept['versions']['bitldp']}, Python {kept['versions']['python']}). A "
+        "figure's name leads to its drawing and all its numbers. “The paper” has numbers that stand in its "
+        "text, and, with ±, those read off a drawing; what a formula of the paper gives is not among them. "
+        "What holds is computed: from these numbers, and of learning from paired differences over the seeds, "
+        "at 95 %.\n",
     ]
     for key, (name, what) in PAPERS.items():
         parts += [f"\n### {name}\n", f"{what[0].upper()}{what[1:]}: [page](papers/{key}.md).\n"]
-        parts += ["| figure | the paper | ours | why |", "|---|---:|---:|---|"]
+        parts += ["| figure | the paper | ours | what holds |", "|---|---:|---:|---|"]
         parts += [_line(key, figure, one) for figure, one in _of(kept, key).items()]
     return "\n".join(parts)
 
@@ -86,6 +90,12 @@ def _of(kept: Mapping[str, Any], key: str) -> dict[str, Any]:
     return {name: one for name, one in kept["figures"].items() if name.partition("-")[0] == key}
 
 
+def _forms(kept: Mapping[str, Any]) -> str:
+    """Return how many figures are there in which form."""
+    counts = {form: sum(one["form"] == form for one in kept["figures"].values()) for form in FORMS}
+    return ", ".join(f"{count} in the {form} form" for form, count in counts.items() if count)
+
+
 def _line(key: str, name: str, one: Mapping[str, Any]) -> str:
     link = f"[{_words(one['title'])}](papers/{key}.md#{name})"
     if "verdict" not in one:
@@ -93,16 +103,21 @@ def _line(key: str, name: str, one: Mapping[str, Any]) -> str:
     first = next((each for each in one["compared"] if each["paper"] is not None), one["compared"][0])
     what = f"<br><small>{_words(first['what'])}</small>"
     ours = _number(first["ours"], first["spread"])
-    return f"| {link}{what} | {_number(first['paper']) or 'drawn'} | {ours} | {_words(one['verdict'])} |"
+    so = [f"**{each['word']}**: {_words(each['says'])}" for each in one["findings"]]
+    return f"| {link}{what} | {_paper(first)} | {ours} | {'<br>'.join(so) or _words(one['verdict'])} |"
 
 
-def _figure(name: str, one: Mapping[str, Any], kept: Mapping[str, Any]) -> str:
-    parts = [f"## {one['title']} {{#{name}}}\n", f"{one['source']} · `bitldp paper {name} --quick`\n"]
+def _figure(name: str, one: Mapping[str, Any]) -> str:
+    parts = [f"## {one['title']} {{#{name}}}\n"]
+    parts += [f"{one['source']} · `bitldp paper {name}{_option(one['form'])}`\n"]
     whose = "The paper" if name.partition("-")[0] in _FIVE else "The claim"
     parts += [f'!!! quote "{whose}"', f"    {_sentence(one['claim'])}\n"]
     if "verdict" not in one:
         return "\n".join([*parts, f"Not made: {one['reason']}\n"])
-    parts += ['!!! abstract "What is so"', f"    {_sentence(one['verdict'])}\n"]
+    if one["findings"]:
+        parts += [_findings(one["findings"]), ""]
+    else:
+        parts += ['!!! abstract "What is so"', f"    {_sentence(one['verdict'])}\n"]
     if one["panels"]:
         parts += [drawing.inline(one["panels"], one["title"], name), ""]
     elif "rows" not in one:
@@ -113,21 +128,45 @@ def _figure(name: str, one: Mapping[str, Any], kept: Mapping[str, Any]) -> str:
     for title, key in (("Honestly", "honest"), ("Stand-in", "stand_in")):
         if one[key]:
             parts.append(f"**{title}.** {_sentence(one[key])}\n")
-    seeds = ", ".join(map(str, one["seeds"]))
-    data = ", ".join(one["data"]) or "none"
-    how = f"Short form, {kept['date']}: seeds {seeds}; data: {data}; {one['seconds']:,.0f} s."
-    parts.append(f"<small>{how}</small>\n")
+    parts.append(f"<small>{_how(one)}</small>\n")
     return "\n".join(parts)
+
+
+def _option(form: str) -> str:
+    """Return the option of a form."""
+    return {"quick": " --quick", "full": ""}.get(form, f" --form {form}")
+
+
+def _how(one: Mapping[str, Any]) -> str:
+    """Return form, date, seeds, data and seconds of a figure: those of the run that made it."""
+    seeds = [", ".join(map(str, one["seeds"]))] if one["seeds"] else []
+    seeds += [f"{', '.join(map(str, some))} ({_words(of)})" for of, some in one["fewer"].items()]
+    shared = f", and {one['borrowed']:,.0f} s of steps that figures share" if one["borrowed"] else ""
+    return (
+        f"{one['form'].capitalize()} form, {one['date']}: seeds {'; '.join(seeds) or 'none'}; data: "
+        f"{', '.join(one['data']) or 'none'}; {one['seconds']:,.0f} s{shared}."
+    )
+
+
+def _findings(findings: Sequence[Mapping[str, Any]]) -> str:
+    """Return what is stated, whether it is so, and the numbers behind it."""
+    lines = ["| statement | so | because |", "|---|---|---|"]
+    for each in findings:
+        so = f"**{each['word']}**{{.fails}}" if each["holds"] is False else f"**{each['word']}**"
+        lines.append(f"| {_words(each['says'])} | {so} | {_words(each['because'])} |")
+    return "\n".join(lines)
 
 
 def _compared(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the numbers side by side; a column in which nothing stands is left out."""
-    names = ("what", "the paper", "ours", "claimed ε", "exact ε")
+    names = ("what", "the paper", "formula", "ours", "agrees", "claimed ε", "exact ε")
     lines = [
         [
             _words(row["what"]),
-            _number(row["paper"]),
+            _paper(row),
+            _number(row["formula"]),
             _number(row["ours"], row["spread"]),
+            _agreement(row),
             _number(row["claimed"]),
             _exact(row),
         ]
@@ -156,6 +195,18 @@ def _exact(row: Mapping[str, Any]) -> str:
     shown = _number(row["exact"])
     # The record's numbers have four digits.
     return f"**{shown}**{{.fails}}" if overrun(row, 1e-3) else shown
+
+
+def _paper(row: Mapping[str, Any]) -> str:
+    """Return the paper's number: as it is printed, or with the uncertainty of what was read off."""
+    return _words(row["text"]) if row["text"] else _number(row["paper"], row["within"])
+
+
+def _agreement(row: Mapping[str, Any]) -> str:
+    """Return whether ours is the paper's number, in words; nothing where there is none."""
+    if row["agrees"] is None:
+        return "within the spread" if row["kind"] in ("printed", "drawn") else ""
+    return "yes" if row["agrees"] else "**no**{.fails}"
 
 
 def _number(value: Any, spread: float | None = None) -> str:

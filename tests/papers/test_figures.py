@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("flwr", reason="the extra fl is not installed")
@@ -22,6 +24,8 @@ from bitldp_papers.figures import (
     figures,
     make,
 )
+from bitldp_papers.figures.drawing import panels
+from bitldp_papers.figures.points import points
 
 
 def entry(function) -> FigureEntry:
@@ -85,6 +89,56 @@ def test_steps_are_kept_for_resuming(tmp_path: Path) -> None:
     assert calls == [1, 2, 1, 2]
     make(entry(begun), tmp_path)  # from the beginning
     assert calls == [1, 2, 1, 2, 1, 2]
+
+
+def test_used_seeds_are_noted(tmp_path: Path) -> None:
+    def some(run: FigureRun) -> FigureResult:
+        run.take(2, "expensive runs")
+        return FigureResult([{"seeds": len(run.seeds), "form": run.choose(quick=1, medium=2, full=3)}], draw)
+
+    found = make(entry(some), tmp_path, form="medium", seeds=range(7, 11))
+    assert found["seeds"] == [7, 8, 9, 10]
+    assert found["fewer"] == {"expensive runs": [7, 8]}
+    assert found["rows"] == [{"seeds": 4, "form": 2}]
+    with pytest.raises(ValueError, match="form: must be one of quick, medium, full; got 'long'"):
+        FigureRun(tmp_path, form="long")
+
+
+def test_shared_steps_are_made_once_for_several_figures(tmp_path: Path) -> None:
+    calls = []
+
+    def step() -> dict[str, np.ndarray]:
+        time.sleep(0.05)
+        calls.append(1)
+        return {"x": np.arange(3.0)}
+
+    runs = [FigureRun(tmp_path / name, form=form) for name, form in (("a", "quick"), ("b", "full"))]
+    for each in runs:
+        assert each.shared("step", step)["x"].tolist() == [0.0, 1.0, 2.0]
+        assert each.shared("other", lambda: [1, float("inf")]) == [1, float("inf")]
+    assert len(calls) == 1
+    assert runs[0].borrowed == 0.0
+    assert runs[1].borrowed >= 0.05
+
+
+def test_seconds_count_what_an_earlier_run_made(tmp_path: Path) -> None:
+    fail = [True]
+
+    def begun(run: FigureRun) -> FigureResult:
+        run.cached("step", lambda: time.sleep(0.2))
+        if fail:
+            raise ZeroDivisionError
+        return FigureResult([{"a": 1}], draw)
+
+    make(entry(begun), tmp_path)
+    fail.clear()
+    assert make(entry(begun), tmp_path, resume=True)["seconds"] >= 0.2
+
+
+def test_a_constant_is_a_rule_with_a_name() -> None:
+    found = points(panels({"": {"PS": ((1, 2), (0.7, 0.8)), "constant": 0.76}}))
+    assert [line["name"] for line in found[0]["lines"]] == ["PS"]
+    assert found[0]["rules"] == [{"axis": "y", "at": 0.76, "name": "constant"}]
 
 
 def test_missing_data_leave_a_figure_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("flwr", reason="bitldp-papers is not installed")
 pytest.importorskip("jax", reason="bitldp-papers is not installed")
 
+from bitldp_papers.figures import Compared, Finding, Formula, Printed, ReadOff
 from bitldp_papers.page import write_page
 from bitldp_papers.page.buys import bought
 from bitldp_papers.page.page import drawing
@@ -23,18 +24,25 @@ SVG = (
     '<g clip-path="url(#m1)" style="fill: #ffffff"/></svg>'
 )
 
+PRINTED = Printed("0.750", "012345678901")
+
 ATTACKED = {"mechanism": "f-RR", "claimed": 1.0, "exact": 1655.0, "success": 0.99, "ceiling": 1.0}
 
 
 def document(name: str, **more: object) -> dict[str, object]:
-    row = {"what": "it", "paper": 0.5, "ours": 0.25, "spread": 0.01, "exact": "infinity", "claimed": 1.0}
+    row = Compared("it", None, 0.25, 0.01, float("inf"), 1.0).document() | {"exact": "infinity"}
+    kinds = [Compared("it", each, 0.25).document() for each in (PRINTED, ReadOff(0.26, 0.02), Formula(0.77))]
     found: dict[str, object] = {
         **{"name": name, "paper": name.partition("-")[0], "source": "A <paper>", "title": f"Title of {name}"},
         **{
             "claim": "It is & stays.",
             "form": "quick",
             "status": "done",
-            "compared": [row] * 10,
+            "compared": [*kinds, *[row] * 7],
+            "findings": [Finding("A < B", False, "1 against 2").document()],
+            "summary": "does not hold",
+            "borrowed": 30.0,
+            "fewer": {"LDPFL": [1]},
             "honest": "so",
         },
         **{"stand_in": "digits for letters", "verdict": "holds", "seeds": [1, 2], "data": {}, "seconds": 1.0},
@@ -72,6 +80,10 @@ def test_every_figure_is_there_in_order(page: str) -> None:
     for words in (
         "A &lt;paper&gt;",
         "It is &amp; stays.",
+        "A &lt; B",
+        '<span class="bad">does not hold</span>',
+        "1 s and 30 s of steps that figures share",
+        "seeds 1, 2, LDPFL: 1, data none",
         "digits for letters",
         "0.25 ± 0.01",
         "∞",
@@ -82,6 +94,25 @@ def test_every_figure_is_there_in_order(page: str) -> None:
     assert "linkage, f-RR" in page
     assert "1 in 2,797" in page
     assert "What an honest ε buys" in page
+
+
+def test_printed_and_drawn_numbers_are_the_papers_and_formulas_are_not(page: str) -> None:
+    first = page[page.index('<article id="mvu-2"') :]
+    cells = {
+        name: re.findall(rf'data-of="{name}">(.*?)</td>', first)[0:2]
+        for name in ("Paper", "Formula", "Agrees")
+    }
+    assert cells["Paper"] == ["0.750", "0.26 ± 0.02"]
+    assert cells["Formula"][0] == "0.77"
+    assert cells["Agrees"] == ['<span class="bad">no</span>', "yes"]
+
+
+def test_a_figure_of_an_earlier_version_is_left_out(tmp_path: Path) -> None:
+    old = document("mvu-2")
+    del old["form"]
+    (tmp_path / "mvu-2").mkdir()
+    (tmp_path / "mvu-2" / "figure.json").write_text(json.dumps(old))
+    assert "Title of mvu-2" not in write_page(tmp_path).read_text(encoding="utf-8")
 
 
 def test_it_needs_no_network_and_is_well_formed(page: str) -> None:

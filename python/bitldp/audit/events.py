@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 
 from bitldp.mechanism.law import Block, Experiment
 
-__all__ = ["Counts", "Finding", "PairEvents", "allowed", "clopper_pearson", "findings_of_symbols", "logs"]
+__all__ = ["Counts", "Evidence", "PairEvents", "allowed", "clopper_pearson", "findings_of_symbols", "logs"]
 
 _SEEN = 0.95  # probability with which what an audit would have found is found
 _MOST = 64.0  # log-ratios above it are not looked for
 
 
 @dataclass(frozen=True)
-class Finding:
+class Evidence:
     """Evidence of one event about two inputs.
 
     Attributes
@@ -168,7 +168,7 @@ class Counts:
 
 def findings_of_symbols(
     setting: Experiment, counts: Counts, n: int, tail: float, record: float
-) -> Iterator[Finding]:
+) -> Iterator[Evidence]:
     """Yield, for each ordered pair of inputs and each block, the most telling events "symbol s is v".
 
     Parameters
@@ -186,7 +186,7 @@ def findings_of_symbols(
 
     Yields
     ------
-    Finding
+    Evidence
         Of the largest lower bound, and of the one that exceeds its exact value most.
     """
     for block, table in zip(setting.blocks, counts.tables, strict=True):
@@ -204,7 +204,7 @@ def findings_of_symbols(
             for index in {int(np.argmax(lower)), int(np.argmax(excess))}:
                 symbol, value = (int(each) for each in np.unravel_index(index, lower.shape))
                 seen = (int(table[a, symbol, value]), int(table[b, symbol, value]))
-                yield Finding(
+                yield Evidence(
                     float(lower[symbol, value]),
                     float(exact[symbol, value]),
                     *(a, b, block.describe(symbol, value), seen, n, tail),
@@ -327,7 +327,7 @@ class PairEvents:
             equal = np.count_nonzero(drawn[one] == drawn[other])
             self._counts.tables[1][given, pair] += (len(ones) - equal, equal)
 
-    def findings(self, n: int, tail: float, record: float) -> Iterator[Finding]:
+    def findings(self, n: int, tail: float, record: float) -> Iterator[Evidence]:
         """Yield the most telling of the events; see `findings_of_symbols`."""
         yield from findings_of_symbols(self._law, self._counts, n, tail, record)
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from bitldp.audit.events import (
     Counts,
-    Finding,
+    Evidence,
     PairEvents,
     allowed,
     clopper_pearson,
@@ -154,7 +154,7 @@ class _Side:
             self.cuts = sorted({top, *(min(mean + z * deviation, top) for z in _DEVIATIONS)})
         self.counts = np.zeros((2, len(self.cuts)), np.int64)
 
-    def findings(self, n: int, tail: float, record: float) -> Iterator[Finding]:
+    def findings(self, n: int, tail: float, record: float) -> Iterator[Evidence]:
         """Yield what the events show; see `Cuts.findings`."""
         low, high = clopper_pearson(self.counts, n, tail)
         event = "the log-likelihood ratio of the report is {} {:.6g}"
@@ -163,7 +163,7 @@ class _Side:
             for index, cut in enumerate(self.cuts):
                 lower = float(logs(low[0, index]) - logs(high[1, index]))
                 seen = (int(self.counts[0, index]), int(self.counts[1, index]))
-                yield Finding(lower, most, self.a, self.b, event.format("at least", cut), seen, n, tail)
+                yield Evidence(lower, most, self.a, self.b, event.format("at least", cut), seen, n, tail)
             return
         inside = self.counts[:, 0]
         for word, least, largest, law, counts in (
@@ -175,7 +175,7 @@ class _Side:
                 # the sums over cells are right to 1e-9 by far
                 exact = float(allowed(logs(law[one]), logs(law[other]), record)) + 1e-9
                 seen = (int(counts[one]), int(counts[other]))
-                yield Finding(
+                yield Evidence(
                     lower, min(exact, record), a, b, event.format(word, self.cuts[0]), seen, n, tail
                 )
 
@@ -243,7 +243,7 @@ class Cuts:
         for side, own in ((self._for_a, scores), (self._for_b, -scores)):
             side.counts[int(given == side.b)] += [np.count_nonzero(own >= cut) for cut in side.cuts]
 
-    def findings(self, n: int, tail: float, record: float) -> Iterator[Finding]:
+    def findings(self, n: int, tail: float, record: float) -> Iterator[Evidence]:
         """Yield the findings from `n` reports of each input; `record` is the exact epsilon.
 
         Of one symbol, the law gives the probability of the event, so that it and its complement are compared
@@ -421,7 +421,7 @@ class _Counted:
         for each in self._cuts:
             each.add(given, symbols)
 
-    def findings(self, single: float, double: float, record: float) -> Iterator[Finding]:
+    def findings(self, single: float, double: float, record: float) -> Iterator[Evidence]:
         """Yield findings at the error probabilities of one bound: of `pairs` `double`, else `single`."""
         yield from findings_of_symbols(self._law, self._symbols, self._n, single, record)
         for each in self._cuts:
@@ -471,13 +471,13 @@ class AuditRun:
     def _source(self, options: dict[str, Any]) -> ReportSource:
         return ReportSource(self._mechanism, options, self._rng)
 
-    def _most_telling(self, settings: Sequence[Iterable[Finding]]) -> tuple[int, Finding]:
+    def _most_telling(self, settings: Sequence[Iterable[Evidence]]) -> tuple[int, Evidence]:
         """Return the worst excess, those above the epsilon of a record first; else the largest bound.
 
         With it comes the number of its setting.
         """
 
-        def rank(found: tuple[int, Finding]) -> tuple[bool, bool, float]:
+        def rank(found: tuple[int, Evidence]) -> tuple[bool, bool, float]:
             finding = found[1]
             wrong = finding.lower > finding.exact
             above = finding.lower > self._guarantee.record
@@ -485,12 +485,12 @@ class AuditRun:
 
         return max(((each, one) for each, all_ in enumerate(settings) for one in all_), key=rank)
 
-    def _stale(self, source: ReportSource, record: Any) -> Finding | None:
+    def _stale(self, source: ReportSource, record: Any) -> Evidence | None:
         repeated = source.repeats(record, self._n)
         if not repeated:
             return None
         event = f"two calls gave the same {repeated} reports"
-        return Finding(math.inf, self._guarantee.record, 0, 0, event)
+        return Evidence(math.inf, self._guarantee.record, 0, 0, event)
 
     def _bound(self, k_a: int, k_b: int, n: int, tail: float) -> float:
         """Return the lower bound of the log-ratio of two counts, less delta."""
@@ -498,7 +498,7 @@ class AuditRun:
         likely = float(low[0]) - self._guarantee.delta
         return math.log(likely / float(high[1])) if likely > 0.0 else -math.inf
 
-    def known(self, laws: Sequence[Experiment]) -> tuple[int, Finding]:
+    def known(self, laws: Sequence[Experiment]) -> tuple[int, Evidence]:
         """Look at the events that known laws give; return the law's number and the finding."""
         source = self._source(dict(laws[0].options))
         stale = self._stale(source, laws[0].inputs[0])
@@ -517,7 +517,7 @@ class AuditRun:
         record_epsilon = self._guarantee.record
         return self._most_telling([each.findings(single, double, record_epsilon) for each in counted])
 
-    def searched(self, settings: Sequence[tuple[Any, Any]]) -> tuple[int, Finding]:
+    def searched(self, settings: Sequence[tuple[Any, Any]]) -> tuple[int, Evidence]:
         """Find events of pairs of inputs with one half of the reports, and look at them with the other."""
         source = self._source({})
         stale = self._stale(source, settings[0][0])
@@ -526,7 +526,7 @@ class AuditRun:
         tail = (1.0 - self._confidence) / 4.0 / len(settings)
         return self._most_telling([self._search(source, inputs, tail) for inputs in settings])
 
-    def _search(self, source: ReportSource, inputs: tuple[Any, Any], tail: float) -> list[Finding]:
+    def _search(self, source: ReportSource, inputs: tuple[Any, Any], tail: float) -> list[Evidence]:
         half = self._n // 2
         score, cuts = learn(source, inputs, half, tail)
         counts = np.zeros((2, 2), np.int64)  # event, input
@@ -541,11 +541,11 @@ class AuditRun:
             self._finding(1, 0, counts[1, 1], counts[1, 0], left, tail, event.format("most", -cuts[1])),
         ]
 
-    def _finding(self, a: int, b: int, k_a: int, k_b: int, n: int, tail: float, event: str) -> Finding:
+    def _finding(self, a: int, b: int, k_a: int, k_b: int, n: int, tail: float, event: str) -> Evidence:
         lower = self._bound(k_a, k_b, n, tail)
-        return Finding(lower, self._guarantee.record, a, b, event, (int(k_a), int(k_b)), n, tail)
+        return Evidence(lower, self._guarantee.record, a, b, event, (int(k_a), int(k_b)), n, tail)
 
-    def given(self, inputs: tuple[Any, Any], event: Event) -> tuple[int, Finding]:
+    def given(self, inputs: tuple[Any, Any], event: Event) -> tuple[int, Evidence]:
         """Look at an event that the caller gives, for the inputs in both orders."""
         source = self._source({})
         stale = self._stale(source, inputs[0])

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+import math
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +18,7 @@ import typer
 from bitldp.base.errors import require
 from bitldp.cli.plugin import CommandError, UsageError, print_whole, sentences, wide_console
 from rich.console import Console
-from rich.progress import Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from bitldp_papers.cli.given import Held, Label, Public, opened
@@ -23,10 +26,15 @@ from bitldp_papers.cli.given import Held, Label, Public, opened
 if TYPE_CHECKING:
     from bitldp_papers.data import Dataset
     from bitldp_papers.figures import FigureEntry
+    from bitldp_papers.figures.remaining import Remaining
 
 __all__ = ["paper"]
 
 _MODULES = ("flwr", "jax", "sklearn", "matplotlib")
+#: Of each figure with --json.
+_SHOWN = ("name", "status", "reason", "form", "seeds", "seconds", "summary", "findings")
+#: Seconds after which the page is written again while figures are made.
+_PAGE_EVERY = 20.0
 
 
 def paper(
@@ -34,7 +42,8 @@ def paper(
         list[str] | None,
         typer.Argument(
             metavar="[NAME]...",
-            help="Figures, or papers for all of theirs; `list` shows them. None: the list.",
+            help="Figures, or papers for all of theirs; `list` shows them. None: the list. `compare FOLDER "
+            "FOLDER`: whether two runs with other seeds say the same.",
         ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Every figure and table.")] = False,
@@ -62,6 +71,12 @@ def paper(
     resume: Annotated[
         bool, typer.Option("--resume", help="Leave figures that are there; go on where one was begun.")
     ] = False,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Add each figure, as it ends, to a record: one JSON file, no data."
+        ),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="With `list`, or for how each ended: JSON.")
     ] = False,
@@ -70,6 +85,8 @@ def paper(
 
     Data that scikit-learn does not bundle lie in the folder BITLDP_DATA; a figure whose data are missing is
     left out, with the reason.
+
+    Every figure and the page are there as soon as the figure ends; on a terminal a bar shows the time left.
 
     Example: bitldp paper bitrand-3 --quick
     """
@@ -83,6 +100,9 @@ def paper(
         if given == ["list"] or not (given or every):
             _print_list(list(figures().values()), as_json=as_json)
             return
+        if given[:1] == ["compare"]:
+            _compare(given[1:], as_json=as_json)
+            return
         if given and every:
             raise UsageError("--all makes every figure: give names or --all")
         try:
@@ -93,18 +113,16 @@ def paper(
             mine = _given(data, label, ranges, test)
         except (ValueError, DatasetError) as error:
             raise CommandError(str(error)) from None
+        if mine and record:
+            raise UsageError("--record keeps figures of the papers' data: not with --data")
         left.behind = f"; --resume goes on, in {out}"
         chosen_form = _form(form, quick=quick)
         seeds = range(seed, seed + (repeats or FORMS[chosen_form]))
         words: dict[str, Any] = {"form": chosen_form, "seeds": seeds, "resume": resume, "given": mine}
-        documents = _made(entries, out, quiet=as_json, **words)
+        documents = _made(entries, out, record, quiet=as_json, **words)
         page = _page(out)
         if as_json:
-            print(
-                json.dumps(
-                    [{k: each.get(k) for k in ("name", "status", "reason", "seconds")} for each in documents]
-                )
-            )
+            print(json.dumps([{key: each.get(key) for key in _SHOWN} for each in documents]))
         else:
             _print_ended(documents, page)
         failed = [each["name"] for each in documents if each["status"] == "failed"]
@@ -141,18 +159,27 @@ def _given(
 def _made(
     entries: Sequence[FigureEntry],
     out: Path,
+    record: Path | None,
     *,
+    quiet: bool,
     form: str,
     seeds: Sequence[int],
     resume: bool,
-    quiet: bool,
     given: tuple[str, Dataset] | None,
 ) -> list[dict[str, Any]]:
-    """Make figures one after the other; show which, and how far it is."""
-    from bitldp_papers.figures import make
+    """Make figures one after the other; show which, how far it is, and the time left."""
+    from bitldp_papers.figures import SHARED, make
+    from bitldp_papers.figures.making import made
+    from bitldp_papers.figures.record import add
+    from bitldp_papers.figures.remaining import Remaining, planned
 
+    if not resume:
+        shutil.rmtree(out / SHARED, ignore_errors=True)
+    seconds = planned(entries, form)
+    remaining = Remaining(seconds)
     documents = []
-    with _progress(quiet) as show:
+    paged = time.monotonic()
+    with _progress(remaining, sum(seconds.values()), quiet=quiet) as show:
         for index, entry in enumerate(entries, 1):
             head = f"[{index}/{len(entries)}] {entry.name}"
 
@@ -160,26 +187,83 @@ def _made(
                 show(f"{head} {label} {done}/{total}")
 
             show(head)
+            words: dict[str, Any] = {"form": form, "seeds": seeds, "given": given}
+            there = resume and made(out, entry, **words) is not None
             begun = time.perf_counter()
-            document = make(entry, out, form=form, seeds=seeds, resume=resume, notice=notice, given=given)
+            document = make(entry, out, resume=resume, notice=notice, **words)
             documents.append(document)
+            remaining.ended(entry.name, made=not there and document["status"] == "done")
+            if record is not None:
+                add(record, document)
+            if time.monotonic() - paged > _PAGE_EVERY:
+                _page(out)
+                paged = time.monotonic()
             if not quiet:
                 reason = f": {document['reason']}" if "reason" in document else ""
-                print(
-                    f"{head} {document['status']}, {time.perf_counter() - begun:.1f} s{reason}",
-                    file=sys.stderr,
-                )
+                took = "was there" if there else f"{time.perf_counter() - begun:.1f} s"
+                print(f"{head} {document['status']}, {took}{reason}", file=sys.stderr)
     return documents
 
 
 @contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Yield what shows a line of progress, drawn on a terminal only."""
+def _progress(remaining: Remaining, total: float, *, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Yield what shows a line of progress and the time left, drawn on a terminal only."""
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (
+        BarColumn(20),
+        TextColumn("{task.fields[left]}"),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
     with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda text: bar.update(task, description=text)
+        task = bar.add_task("", total=max(total, 1.0), left="")
+
+        def show(text: str) -> None:
+            left = remaining.seconds()
+            spent = bar.tasks[task].elapsed or 0.0
+            done = max(total, 1.0) * spent / max(spent + left, 1e-9)
+            bar.update(task, completed=done, description=text, left=f"{_time(left)} left")
+
+        yield show
+
+
+def _time(seconds: float) -> str:
+    """Write a time that is left, as exactly as it is known."""
+    if seconds < 90.0:
+        return f"{5 * math.ceil(seconds / 5.0)} s"
+    return f"{seconds / 60.0:.0f} min" if seconds < 5400.0 else f"{seconds / 3600.0:.1f} h"
+
+
+def _compare(folders: Sequence[str], *, as_json: bool) -> None:
+    """Print which statements two runs decide in other ways; fail where they contradict each other."""
+    from bitldp_papers.figures.comparing import pairs
+
+    if len(folders) != 2:
+        raise UsageError(f"compare: give two folders that `bitldp paper --out` filled; got {len(folders)}")
+    for folder in folders:
+        if not Path(folder).is_dir():
+            raise UsageError(f"compare: {folder} is no folder")
+    try:
+        found = list(pairs(Path(folders[0]), Path(folders[1])))
+    except ValueError as error:
+        raise CommandError(f"compare: {error}") from None
+    flipped = [each for each in found if each.flipped]
+    if as_json:
+        shown = [asdict(each) | {"flipped": each.flipped} for each in found if not each.alike]
+        print(json.dumps({"statements": len(found), "others": shown}))
+    else:
+        for pair in found:
+            if not pair.alike:
+                print(f"{pair.figure}: {pair.says}: {' / '.join(pair.words)}")
+                print("".join(f"    {because}\n" for because in pair.because), end="")
+        alike = sum(pair.alike for pair in found)
+        open_now = len(found) - alike - len(flipped)
+        print(
+            f"{len(found)} statements: {alike} alike, {open_now} decided in one alone, {len(flipped)} flipped"
+        )
+    if flipped:
+        names = ", ".join(dict.fromkeys(each.figure for each in flipped))
+        raise CommandError(f"compare: verdicts flip with the seeds: {names}")
 
 
 def _page(out: Path) -> Path:
@@ -189,18 +273,25 @@ def _page(out: Path) -> Path:
 
 
 def _print_list(entries: Sequence[FigureEntry], *, as_json: bool) -> None:
+    from bitldp_papers.figures import FORMS
+    from bitldp_papers.figures.remaining import minutes
+
+    takes = {each.name: {form: round(minutes(each, form), 2) for form in FORMS} for each in entries}
     if as_json:
-        keys = ("name", "source", "title", "claim", "minutes")
-        print(json.dumps([{key: getattr(each, key) for key in keys} for each in entries], indent=2))
+        keys = ("name", "source", "title", "claim")
+        rows = [{key: getattr(each, key) for key in keys} for each in entries]
+        print(json.dumps([row | {"minutes": takes[row["name"]]} for row in rows], indent=2))
         return
     table = Table(box=None)
     for name in ("Figure", "Source", "What it shows", "Minutes, quick", "medium", "in full"):
         table.add_column(name, no_wrap=name == "Figure", justify="right" if name[0] in "Mmi" else "left")
     for each in entries:
-        table.add_row(each.name, each.source, each.title, *(f"{value:g}" for value in each.minutes))
+        table.add_row(
+            each.name, each.source, each.title, *(f"{value:.1f}" for value in takes[each.name].values())
+        )
     console = wide_console()
     print_whole(console, table)
-    quick, medium, full = (sum(each.minutes[index] for each in entries) for index in range(3))
+    quick, medium, full = (sum(each[form] for each in takes.values()) for form in FORMS)
     console.print(
         f"{len(entries)} figures; on two cores `bitldp paper --all --quick` takes about {quick:.0f} minutes, "
         f"`--form medium` {medium:.0f} minutes, in full about {full / 60:.1f} hours"
@@ -209,8 +300,9 @@ def _print_list(entries: Sequence[FigureEntry], *, as_json: bool) -> None:
 
 def _print_ended(documents: Sequence[dict[str, Any]], page: Path) -> None:
     for each in documents:
-        if each.get("verdict"):
-            print(f"{each['name']}: {each['verdict']}")
+        print(f"{each['name']}: {each.get('summary') or each.get('verdict') or each['status']}")
+        for one in each.get("findings", ()):
+            print(f"    {one['word']}: {one['says']} ({one['because']})")
     counts = {
         status: sum(each["status"] == status for each in documents)
         for status in ("done", "skipped", "failed")

@@ -6,17 +6,18 @@ A figure is one small function in ``papers/<paper>/figures.py`` (or ``figures_*.
 
 from __future__ import annotations
 
+from bitldp_papers.figures.compared import Compared, spread
 from bitldp_papers.figures.findings import Finding, agreeing, gain, ordered, p_value, sure, trained
 from bitldp_papers.figures.making import make
 from bitldp_papers.figures.registry import FigureEntry, chosen, figure, figures
-from bitldp_papers.figures.result import Compared, FigureResult, column, spread
-from bitldp_papers.figures.running import FORMS, FigureRun, MissingData
-from bitldp_papers.figures.stated import Drawn, Formula, Printed, printed_row
+from bitldp_papers.figures.result import FigureResult, column
+from bitldp_papers.figures.running import FORMS, SHARED, FigureRun, MissingData
+from bitldp_papers.figures.stated import Formula, Printed, ReadOff, printed_row
 
 __all__ = [
     "FORMS",
+    "SHARED",
     "Compared",
-    "Drawn",
     "FigureEntry",
     "FigureResult",
     "FigureRun",
@@ -24,6 +25,7 @@ __all__ = [
     "Formula",
     "MissingData",
     "Printed",
+    "ReadOff",
     "agreeing",
     "chosen",
     "column",

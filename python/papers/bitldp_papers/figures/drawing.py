@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 from bitldp.base.errors import require
 from bitldp.base.palette import GRID, INK, STYLES
 
-from bitldp_papers.figures.result import FigureResult, spread
+from bitldp_papers.figures.compared import spread
+from bitldp_papers.figures.result import FigureResult
 
 __all__ = ["LOOK", "Line", "drawn", "in_page", "lines", "panels", "scored"]
 

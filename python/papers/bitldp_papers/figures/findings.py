@@ -7,27 +7,27 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bitldp_papers.figures.compared import Compared
 from bitldp_papers.figures.stated import Printed
-
-if TYPE_CHECKING:
-    from bitldp_papers.figures.result import Compared
 
 __all__ = ["WORDS", "Finding", "agreeing", "gain", "ordered", "p_value", "sure", "trained"]
 
 HOLDS, FAILS = "holds", "does not hold"
-SIGN = "sign holds, size does not"
+SIGN, SIZE_OPEN = "sign holds, size does not", "sign holds, size not decided"
 OPEN, UNTRAINED = "not decided", "not reached in this form"
 CONSTANT, UNPRINTED = "a constant does better", "not printed"
 #: What a finding may be, with the value of `holds` that goes with it.
 WORDS: Mapping[str, bool | None] = {
     HOLDS: True,
     **{SIGN: False, FAILS: False},
-    **{OPEN: None, UNTRAINED: None, CONSTANT: None, UNPRINTED: None},
+    **{SIZE_OPEN: None, OPEN: None, UNTRAINED: None, CONSTANT: None, UNPRINTED: None},
 }
 #: Fewest seeds of which a p-value is given.
 FEWEST = 5
+#: Share of a printed gain that may be missing, where no tolerance is given.
+_SLACK = 0.1
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def gain(
     says: str,
     printed: Printed | None,
     differences: Sequence[float],
-    tolerance: float = 0.0,
+    tolerance: float | None = None,
     *,
     unit: str = "points",
 ) -> Finding:
@@ -177,16 +177,18 @@ def gain(
         which is taken as above zero.
     differences : sequence of float
         Ours, one a seed, in the unit of `printed`.
-    tolerance : float
-        Absolute: how far below the printed gain the interval of ours may end. More than printed is reached.
+    tolerance : float, optional
+        Absolute: how far below the printed gain ours may be; a tenth of it by default. More than printed is
+        reached.
     unit : str
         Of the sentence.
 
     Returns
     -------
     Finding
-        "holds", "sign holds, size does not" or "does not hold"; not decided where the interval of `sure`
-        covers zero.
+        "holds", "sign holds, size does not" or "does not hold", where the interval of `sure` decides it.
+        "sign holds, size not decided" where it covers the printed gain less the tolerance, and "not decided"
+        where it covers zero.
     """
     lead, half = sure(differences)
     ours = f"{_number(lead, signed=True)}{_half(half)} {unit}"
@@ -197,8 +199,12 @@ def gain(
         return Finding(says, None, because)
     if sign * lead < 0.0:
         return Finding(says, False, because)
-    short = printed is not None and sign * lead + half + tolerance < sign * printed.value
-    return Finding.of(says, SIGN if short else HOLDS, because)
+    if printed is None:
+        return Finding(says, True, because)
+    least = abs(printed.value) * (1.0 - _SLACK) if tolerance is None else abs(printed.value) - tolerance
+    if sign * lead - half >= least:
+        return Finding(says, True, because)
+    return Finding.of(says, SIGN if sign * lead + half < least else SIZE_OPEN, because)
 
 
 def agreeing(compared: Sequence[Compared], says: str = "the numbers of the paper") -> Finding:

@@ -19,6 +19,7 @@ from bitldp.base.files import replacing
 
 from bitldp_papers.data import Dataset
 from bitldp_papers.figures.drawing import drawn
+from bitldp_papers.figures.points import points
 from bitldp_papers.figures.registry import FigureEntry
 from bitldp_papers.figures.result import FigureResult
 from bitldp_papers.figures.running import FORMS, FigureRun, MissingData, Notice
@@ -105,7 +106,7 @@ def make(
         run.close()
     document |= how
     if result is not None:
-        document |= result.document()
+        document |= {**result.document(), "panels": points(result.draw)}
         if given is not None:
             document["stand_in"] = f"{given[1].name} instead of {run.stood_for[0]}"
         _write(own / TABLE, _csv(result).encode())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bitldp_papers.figures.result import FigureResult
     from bitldp_papers.figures.running import FigureRun
 
-__all__ = ["FigureEntry", "chosen", "figure", "figures"]
+__all__ = ["FigureEntry", "chosen", "figure", "figures", "order_of"]
 
 _ROOT = "bitldp_papers"
 _FIRST = ("bitrand", "ldpfl", "mvu", "fedsel", "brr")  # the others follow by name
@@ -99,10 +99,11 @@ def figures() -> dict[str, FigureEntry]:
         for module in pkgutil.iter_modules(import_module(path).__path__):
             if module.name.startswith("figures"):
                 import_module(f"{path}.{module.name}")
-    return {name: _entries[name] for name in sorted(_entries, key=_order)}
+    return {name: _entries[name] for name in sorted(_entries, key=order_of)}
 
 
-def _order(name: str) -> tuple[int, str, list[tuple[int, str]]]:
+def order_of(name: str) -> tuple[int, str, list[tuple[int, str]]]:
+    """Return what sorts the names of figures: paper after paper, in the order of the papers' numbers."""
     paper, _, rest = name.partition("-")
     position = _FIRST.index(paper) if paper in _FIRST else len(_FIRST)
     parts = [(int(part) if part.isdigit() else 1 << 20, part) for part in rest.split("-")]

@@ -91,7 +91,7 @@ class FigureRun:
 
     @property
     def quick(self) -> bool:
-        """Whether the form is "quick"."""
+        """True in the quick form."""
         return self.form == "quick"
 
     @property
@@ -110,7 +110,8 @@ class FigureRun:
             What they are used for, in a few words, where other parts of the figure use others.
         """
         some = self.given_seeds[:most]
-        self.used[of] = list(max(some, tuple(self.used.get(of, ())), key=len))
+        if len(some) > len(self.used.get(of, ())):
+            self.used[of] = list(some)
         return some
 
     def choose(self, *, quick: _T, medium: _T, full: _T) -> _T:
@@ -194,7 +195,7 @@ class FigureRun:
 
     @property
     def _whose(self) -> str:
-        """What the keys of steps on a user's own data begin with."""
+        """Beginning of the keys of steps on a user's own data."""
         return "" if self.given is None else f"{self.given[0]} {self.given[1].name} "
 
 

@@ -1,11 +1,11 @@
-"""What a paper states of a number: printed in its text, read off its drawing, or given as a formula."""
+"""Numbers as a paper states them: printed in its text, read off its drawing, or given as a formula."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-__all__ = ["Drawn", "Formula", "Printed", "Stated", "printed_row"]
+__all__ = ["Formula", "Printed", "ReadOff", "Stated", "printed_row"]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def printed_row(texts: str, passage: str, scale: float = 1.0) -> tuple[Printed, 
 
 
 @dataclass(frozen=True)
-class Drawn:
+class ReadOff:
     """A number read off the paper's drawing.
 
     Attributes
@@ -87,7 +87,7 @@ class Formula:
 
 
 #: What stands beside a number of ours; a plain number or a word is one that nobody has looked up.
-Stated: TypeAlias = Printed | Drawn | Formula | float | str | None
+Stated: TypeAlias = Printed | ReadOff | Formula | float | str | None
 
 
 def stated(paper: Stated) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def stated(paper: Stated) -> dict[str, Any]:
     if isinstance(paper, Printed):
         text = paper.text if paper.scale == 1.0 else None
         return result | {"kind": "printed", "paper": paper.value, "text": text}
-    if isinstance(paper, Drawn):
+    if isinstance(paper, ReadOff):
         return result | {"kind": "drawn", "paper": paper.value, "within": paper.within}
     if isinstance(paper, Formula):
         return result | {"kind": "formula", "formula": paper.value}

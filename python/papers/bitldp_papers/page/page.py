@@ -15,7 +15,16 @@ from markupsafe import Markup
 
 from bitldp_papers.figures.drawing import in_page
 from bitldp_papers.page.buys import CANDIDATES, attacks_table, buys_table
-from bitldp_papers.page.parts import TEMPLATES, figure_of, marked, overrun, standing
+from bitldp_papers.page.parts import (
+    TEMPLATES,
+    agreement,
+    figure_of,
+    marked,
+    of_paper,
+    overrun,
+    standing,
+    worded,
+)
 
 __all__ = ["drawing", "write_page"]
 
@@ -52,7 +61,8 @@ def write_page(folder: Path) -> Path:
 
 def _documents(folder: Path) -> list[dict[str, Any]]:
     """Return the documents of all figures, paper after paper."""
-    documents = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*/figure.json")]
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*/figure.json")]
+    documents = [each for each in found if "form" in each]  # others are of an earlier version
 
     def order(document: Mapping[str, Any]) -> tuple[int, list[tuple[int, str]]]:
         paper, _, rest = document["name"].partition("-")
@@ -64,7 +74,8 @@ def _documents(folder: Path) -> list[dict[str, Any]]:
 
 def _line(document: Mapping[str, Any]) -> list[str]:
     name = document["name"]
-    said = document.get("verdict") or f"{document['status']}: {document.get('reason', '')}"
+    said = document.get("summary") or document.get("verdict")
+    said = said or f"{document['status']}: {document.get('reason', '')}"
     return [Markup('<a href="#{}">{}</a>').format(name, name), document["title"], said]
 
 
@@ -74,7 +85,9 @@ def _figure(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         return {"reason": "", **document}
     svg = (folder / document["name"] / "figure.svg").read_text(encoding="utf-8")
     drawn = drawing(svg, document["name"])
-    return {**document, "drawing": drawn, "compared": _compared(document["compared"])}
+    findings = [[each["says"], worded(each["word"]), each["because"]] for each in document["findings"]]
+    compared = _compared(document["compared"])
+    return {**document, "drawing": drawn, "compared": compared, "findings": findings}
 
 
 def drawing(svg: str, name: str) -> dict[str, Any]:
@@ -94,12 +107,14 @@ def drawing(svg: str, name: str) -> dict[str, Any]:
 
 def _compared(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the numbers side by side; a column in which nothing stands is left out."""
-    names = ("What", "Paper", "Ours", "Claimed ε", "Exact ε")
+    names = ("What", "Paper", "Formula", "Ours", "Agrees", "Claimed ε", "Exact ε")
     lines = [
         [
             row["what"],
-            figure_of(row["paper"]),
+            of_paper(row),
+            figure_of(row["formula"]),
             figure_of(row["ours"], row["spread"]),
+            agreement(row),
             figure_of(row["claimed"]),
             _exact(row),
         ]

@@ -10,7 +10,17 @@ from bitldp.report import number
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-__all__ = ["TEMPLATES", "figure_of", "marked", "overrun", "standing", "table"]
+__all__ = [
+    "TEMPLATES",
+    "agreement",
+    "figure_of",
+    "marked",
+    "of_paper",
+    "overrun",
+    "standing",
+    "table",
+    "worded",
+]
 
 #: Texts that come from documents are escaped.
 TEMPLATES = Environment(
@@ -33,6 +43,24 @@ def figure_of(value: Any, spread: Any = None) -> str:
         return str(value)
     shown = "∞" if math.isinf(value) else number(float(value))
     return f"{shown} ± {number(float(spread), 2)}" if spread else shown
+
+
+def of_paper(row: Mapping[str, Any]) -> str:
+    """Write the paper's number of a comparison: as it is printed, or as it was read off a drawing."""
+    return str(row["text"] or figure_of(row["paper"], row["within"]))
+
+
+def agreement(row: Mapping[str, Any]) -> str:
+    """Return whether ours is the paper's number: "yes", "no", "within the spread", or nothing to compare."""
+    if row["agrees"] is None:
+        return "within the spread" if row["kind"] in ("printed", "drawn") else ""
+    return "yes" if row["agrees"] else marked("no", "bad")
+
+
+def worded(word: str) -> str:
+    """Return the word of a finding in its colour."""
+    kinds = {"holds": "good", "does not hold": "bad", "sign holds, size does not": "bad"}
+    return marked(word, kinds[word]) if word in kinds else word
 
 
 def overrun(row: Mapping[str, Any], slack: float) -> bool:
