@@ -111,7 +111,7 @@ def every_record(settings: BitRandSettings) -> Holding:
     return holding(settings.data, 0, 1, seed=settings.seed, most=settings.most)
 
 
-def tests_of(settings: BitRandSettings) -> Holding:
+def scoring_records(settings: BitRandSettings) -> Holding:
     """Return the test records that score."""
     data, _, test = loaded(settings.data)
     count = settings.tested or len(test)
@@ -131,7 +131,7 @@ class Dense(Round[BitRandSettings]):
     def _tests(self) -> dict[str, NDArray[np.float32]]:
         """Features of the test records, clean and (where records are) randomized, by a prefix of scores."""
         settings = self.settings
-        test = tests_of(settings).x
+        test = scoring_records(settings).x
         tests = {"": plain(settings, test)}
         if settings.private and settings.place == "features":
             seed = np.random.SeedSequence([settings.seed, _TEST])
@@ -139,7 +139,7 @@ class Dense(Round[BitRandSettings]):
         return tests
 
     def scores(self, model: Sequence[NDArray[Any]]) -> Mapping[str, float]:
-        labels = tests_of(self.settings).y
+        labels = scoring_records(self.settings).y
         scores: dict[str, float] = {}
         for prefix, x in self._tests.items():
             for name, score in nets.judged(nets.logits(list(model), x), labels).items():
@@ -374,11 +374,11 @@ class OnceRound(Round[BitRandSettings]):
 
     @cached_property
     def _test(self) -> NDArray[np.float64]:
-        return self._inside(tests_of(self.settings).x)
+        return self._inside(scoring_records(self.settings).x)
 
     def scores(self, model: Sequence[NDArray[Any]]) -> Mapping[str, float]:
         table = once.scores_of(model, self._test, self.settings.clients)
-        return nets.judged(table, tests_of(self.settings).y)
+        return nets.judged(table, scoring_records(self.settings).y)
 
     def _original(self, held: Holding) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
         """Return a client's records as they are released: the label apart, or packed with the features."""

@@ -15,6 +15,7 @@ from bitldp_papers.figures import (
     FigureResult,
     FigureRun,
     Finding,
+    MissingData,
     Printed,
     column,
     figure,
@@ -38,7 +39,7 @@ Row = dict[str, Any]
 #: Networks of the shorter forms: Adam, few records and epochs, fewer filters, images as they are.
 _SHORT: dict[str, Any] = {
     **{"extractor_rate": 0.002, "extractor_optimizer": "adam", "batch_norm": False, "augment": False},
-    **{"hidden": 64, "rate": 0.1, "optimizer": "sgd", "epochs": 2},
+    **{"hidden": 64, "rate": 0.1, "optimizer": "sgd", "epochs": 2, "batch": 16},
 }
 _QUICK = {**_SHORT, **{"filters": 8, "extractor_epochs": 4, "tested": 500, "rounds": 8}}
 _MEDIUM = {**_SHORT, **{"filters": 16, "extractor_epochs": 3, "tested": 1000, "rounds": 20}}
@@ -68,9 +69,11 @@ CIFAR: dict[str, Any] = {
     "medium": {**_MEDIUM, "records": 10_000, "clients": 2},
     "full": {"clients": 2, "rounds": 100},
 }
+#: Sets that need a file of the user's, and what stands in for each.
+_SETS = {"cifar10": ("cifar10", "fashion_mnist"), "svhn": ("svhn", "mnist")}
 STAND_INS = {
-    "CIFAR": "Fashion-MNIST stands in for CIFAR-10 (with the paper's network of three blocks)",
-    "SVHN": "MNIST stands in for SVHN: 60,000 images for 451,461, so clients hold fewer records",
+    "cifar10": "Fashion-MNIST stands in for CIFAR-10 (with the paper's network of three blocks)",
+    "svhn": "MNIST stands in for SVHN: 60,000 images for 451,461, so clients hold fewer records",
 }
 HONEST = (
     "no epsilon of a record's features is near .5 in this system; bitldp fl honest and bitldp fl bitrand "
@@ -107,6 +110,21 @@ def constant_of(data: Dataset) -> float:
     return 100.0 * float((data.test_labels == largest).mean())
 
 
+def either(run: FigureRun, data: str) -> str:
+    """Return the paper's data set where the user has its file, else the one that stands in for it."""
+    own, other = _SETS.get(data, (data, data))
+    try:
+        run.data(own)
+    except (MissingData, ValueError):
+        run.data(other)
+        return other
+    return own
+
+
+def _stand_in(run: FigureRun, data: str) -> str:
+    return "" if either(run, data) == data else STAND_INS[data]
+
+
 def _key(settings: LDPFLSettings) -> str:
     return ", ".join(f"{name} {value}" for name, value in sorted(asdict(settings).items()))
 
@@ -130,8 +148,9 @@ def ran(run: FigureRun, settings: LDPFLSettings) -> dict[str, Any]:
     return run.shared(f"run, {_key(settings)}", lambda: learned(settings, networks(run, settings)))
 
 
-def local_networks(run: FigureRun, spec: dict[str, Any], data: str, stand_in: str = "") -> FigureResult:
+def local_networks(run: FigureRun, spec: dict[str, Any], data: str) -> FigureResult:
     """Return the figure of clients' own networks, epoch by epoch."""
+    said, data = _stand_in(run, data), either(run, data)
     constant = constant_of(run.data(data))
     rows: list[Row] = []
     kinds = ("own records", "test records")
@@ -156,7 +175,7 @@ def local_networks(run: FigureRun, spec: dict[str, Any], data: str, stand_in: st
         panels({"": {**shown, "constant": constant}}, xlabel="epoch", ylabel="accuracy, %"),
         [Compared.scored("a client's own network, last epoch, %", None, last, math.inf, settings.epsilon)],
         honest=HONEST,
-        stand_in=stand_in,
+        stand_in=said,
         findings=[
             Finding("local networks learn well from a client's records", True if learns else None, because),
             Finding.of(
@@ -180,10 +199,9 @@ def _level(
     return trained(finding, scores, constant, clean, reach=printed.value - LEVEL)
 
 
-def dense_network(
-    run: FigureRun, spec: dict[str, Any], data: str, paper: Printed, stand_in: str = ""
-) -> FigureResult:
+def dense_network(run: FigureRun, spec: dict[str, Any], data: str, paper: Printed) -> FigureResult:
     """Return the figure of the dense network, round by round, with and without noise."""
+    said, data = _stand_in(run, data), either(run, data)
     constant = constant_of(run.data(data))
     rows: list[Row] = []
     ends: dict[str, list[float]] = {PAPERS_OWN: [], WITHOUT: []}
@@ -199,8 +217,8 @@ def dense_network(
                 exact = course["exact"]
     rounds = sorted({row["round"] for row in rows})
     shown = {
-        name: scored(rounds, [column(rows, "accuracy", mechanism=name, round=turn) for turn in rounds])
-        for name in ends
+        title: scored(rounds, [column(rows, "accuracy", mechanism=name, round=turn) for turn in rounds])
+        for title, name in (("LDPFL", PAPERS_OWN), ("without noise", WITHOUT))
     }
     ours, clean = ends[PAPERS_OWN], ends[WITHOUT]
     settings = settings_of(run, spec, 1, data=data)
@@ -214,14 +232,14 @@ def dense_network(
     ]
     return FigureResult(
         rows,
-        panels({"": {**shown, "constant": constant}}, xlabel="round", ylabel="accuracy, %"),
+        panels({"": {**shown, "largest class": constant}}, xlabel="round", ylabel="accuracy, %"),
         [
             Compared.scored("LDPFL, last round, %", paper, ours, exact, settings.epsilon, LEVEL),
             Compared.scored("the same without noise, %", None, clean, math.inf, math.inf),
             Compared("the largest class, %", None, constant, None, 0.0, 0.0),
         ],
         honest=HONEST,
-        stand_in=stand_in,
+        stand_in=said,
         findings=findings,
         parameters=asdict(settings),
     )
@@ -274,7 +292,7 @@ for _number, _title, _claim, _minutes, _make in (
         "A client's own network, CIFAR-10",
         "Local networks of three blocks learn CIFAR-10 well.",
         (0.6, 4.0, 240.0),
-        partial(local_networks, spec=CIFAR, data="fashion_mnist", stand_in=STAND_INS["CIFAR"]),
+        partial(local_networks, spec=CIFAR, data="cifar10"),
     ),
     (
         "8",
@@ -284,9 +302,8 @@ for _number, _title, _claim, _minutes, _make in (
         partial(
             dense_network,
             spec=CIFAR,
-            data="fashion_mnist",
+            data="cifar10",
             paper=REACHED["CIFAR"],
-            stand_in=STAND_INS["CIFAR"],
         ),
     ),
     (
@@ -294,7 +311,7 @@ for _number, _title, _claim, _minutes, _make in (
         "A client's own network, SVHN",
         "Local networks of three blocks learn SVHN well, with 4,514 records each.",
         (0.8, 4.5, 120.0),
-        partial(local_networks, spec=CROWD, data="mnist", stand_in=STAND_INS["SVHN"]),
+        partial(local_networks, spec=CROWD, data="svhn"),
     ),
     (
         "12",
@@ -366,18 +383,19 @@ def table_1(run: FigureRun) -> FigureResult:
 
 def _crowd(run: FigureRun, metric: str, paper: Printed | None) -> FigureResult:
     """Return the figure of how the number of clients tells, each with as many records."""
-    constant = constant_of(run.data("mnist"))
+    data = either(run, "svhn")
+    constant = constant_of(run.data(data))
     numbers = run.choose(quick=(2, 4, 8), medium=(2, 5, 10, 20), full=(2, 5, 10, 20, 50))
     each = settings_of(run, CROWD, 1).shares
     rows: list[Row] = []
     for seed in run.each(run.seeds, "seed"):
         for count in numbers:
-            course = ran(run, settings_of(run, CROWD, seed, data="mnist", clients=count))
+            course = ran(run, settings_of(run, CROWD, seed, data=data, clients=count))
             for turn, (hit, loss) in enumerate(zip(course["accuracy"], course["loss"], strict=True), 1):
                 scores = {"accuracy": 100.0 * hit, "loss": loss, "exact": course["exact"]}
                 rows.append({"clients": count, "seed": seed, "round": turn, **scores})
     rounds = sorted({row["round"] for row in rows})
-    held = (settings_of(run, CROWD, 1).records or 60_000) // each
+    held = (settings_of(run, CROWD, 1).records or len(run.data(data).train)) // each
 
     def at(count: int, turn: int, name: str = metric) -> list[float]:
         return column(rows, name, clients=count, round=turn)
@@ -386,7 +404,7 @@ def _crowd(run: FigureRun, metric: str, paper: Printed | None) -> FigureResult:
         f"{count} clients": scored(rounds, [at(count, turn) for turn in rounds]) for count in numbers
     }
     last = {count: at(count, rounds[-1], "accuracy") for count in numbers}
-    local = [100.0 * fmean(_locals(run, seed)) for seed in run.seeds]
+    local = [100.0 * fmean(_locals(run, data, seed)) for seed in run.seeds]
     fewest, most = numbers[0], numbers[-1]
     half_way = rounds[len(rounds) // 2]
     later = [
@@ -431,19 +449,19 @@ def _crowd(run: FigureRun, metric: str, paper: Printed | None) -> FigureResult:
         ),
         compared,
         honest=HONEST,
-        stand_in=STAND_INS["SVHN"],
+        stand_in=_stand_in(run, "svhn"),
         findings=findings,
         parameters={
-            **asdict(settings_of(run, CROWD, 1, data="mnist")),
+            **asdict(settings_of(run, CROWD, 1, data=data)),
             **{"records of a client": held, "clients": numbers},
             "local networks, %": round(fmean(local), 1),
         },
     )
 
 
-def _locals(run: FigureRun, seed: int) -> list[float]:
+def _locals(run: FigureRun, data: str, seed: int) -> list[float]:
     """Return the accuracy of two clients' own networks: about what their features can give."""
-    settings = settings_of(run, CROWD, seed, data="mnist", clients=2)
+    settings = settings_of(run, CROWD, seed, data=data, clients=2)
     return [float(each.course[-1, 1]) for each in networks(run, settings)]
 
 
