@@ -239,8 +239,14 @@ def _labels(run: FigureRun, metric: str) -> FigureResult:
     x = budgets(run)
 
     def by_seed(panel: str, kind: str, budget: float) -> list[float]:
-        where = {"panel": panel, "label": kind, "label_epsilon": budget, "mechanism": OURS}
+        where: dict[str, Any] = {
+            **{"panel": panel, "label": kind, "label_epsilon": budget, "mechanism": OURS}
+        }
         return [fmean(of(results, metric, **where, seed=seed)) for seed in run.seeds]
+
+    def at(panel: str, kind: str, budget: float, epsilon: float) -> list[float]:
+        words: dict[str, Any] = {"panel": panel, "label": kind, "label_epsilon": budget}
+        return of(results, metric, epsilon=epsilon, **words)
 
     compared, findings = [], []
     index = 0 if metric == "accuracy" else 1
@@ -259,16 +265,7 @@ def _labels(run: FigureRun, metric: str) -> FigureResult:
     shown: dict[str, dict[str, Any]] = {
         panel: {
             **{
-                f"{kind}, {budget:g}": scored(
-                    x,
-                    [
-                        of(
-                            *(results, metric),
-                            **{"panel": panel, "label": kind, "label_epsilon": budget, "epsilon": e},
-                        )
-                        for e in x
-                    ],
-                )
+                f"{kind}, {budget:g}": scored(x, [at(panel, kind, budget, e) for e in x])
                 for budget in some
                 for kind in kinds
             },
