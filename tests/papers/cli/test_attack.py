@@ -23,10 +23,10 @@ def attack(*arguments: object) -> int:
 
 @pytest.mark.parametrize("name", ["linkage", "membership", "inversion"])
 def test_an_attack_leaves_its_files(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = [name, "--trials", "20", "--repeats", "2", "--epsilon", "2", "--out", tmp_path]
+    given = [name, "--trials", "10", "--repeats", "2", "--epsilon", "2", "--rounds", "2", "--out", tmp_path]
     assert attack(*given) == 0
     shown = capsys.readouterr().out
-    for words in ("CrossPolytope", "exact epsilon", "at most", "claimed", "±"):
+    for words in ("CrossPolytope", "exact epsilon", "at most", "proves", "2 rounds", "claimed", "±"):
         assert words in shown
     assert {path.name for path in tmp_path.iterdir()} == {"attack.json", "attack.svg", "attack.png"}
     assert attack(*given, "--json") == 0
@@ -36,6 +36,8 @@ def test_an_attack_leaves_its_files(name: str, tmp_path: Path, capsys: pytest.Ca
     (honest,) = (row for row in document["rows"] if row["mechanism"] == "CrossPolytope")
     assert honest["exact"] == pytest.approx(2.0)
     assert honest["ceiling"] < 0.9
+    assert honest["rounds"] == 2
+    assert honest["proven"] <= 2.0
 
 
 @pytest.mark.parametrize(

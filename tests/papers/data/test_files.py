@@ -19,7 +19,7 @@ pytest.importorskip("jax", reason="the extra fl is not installed")
 import pyarrow as pa
 from bitldp.cli import main
 from bitldp_papers import get
-from bitldp_papers.data import Dataset, DatasetError, load, read, using, vectors
+from bitldp_papers.data import NEEDED, Dataset, DatasetError, load, names, read, using, vectors
 from bitldp_papers.figures.making import make
 from bitldp_papers.figures.registry import FigureEntry
 from bitldp_papers.figures.result import FigureResult
@@ -295,3 +295,23 @@ def test_options_that_do_not_go_together(
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ")
     assert fragment in line
+
+
+def test_a_set_that_a_user_has_to_bring_says_which_file(
+    mine: Dataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, each in NEEDED.items():
+        assert name not in names()
+        with pytest.raises(DatasetError) as refused:
+            load(name)
+        text = str(refused.value)
+        assert text.startswith(f"{name} needs FILE: {each.what}")
+        for words in (each.source, each.form, f"--data {name}=FILE", "--label", "ranges.toml"):
+            assert words in text
+    with using(mine, instead_of="kdd99"):
+        assert load("kdd99") is mine
+    assert bitldp("fl", "mvu", "--data", "cifar10", "--out", tmp_path / "fl") == 1
+    assert "cifar10 needs FILE" in " ".join(capsys.readouterr().err.split())
+    assert bitldp("paper", "list") == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in NEEDED)

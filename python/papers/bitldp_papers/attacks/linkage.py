@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from bitldp.privacy import ceiling
 
-from bitldp_papers.attacks.subjects import HONEST, Attacked, Subject, attacked_records, released, scores
+from bitldp_papers.attacks.subjects import HONEST, Attacked, Subject, attacked_records, likelihoods, ranks
 
 __all__ = ["linkage"]
 
@@ -18,6 +17,7 @@ def linkage(
     seeds: Sequence[int] = (1, 2, 3),
     epsilons: Sequence[float] = HONEST,
     trials: int = 500,
+    rounds: int = 1,
 ) -> Iterator[Attacked]:
     """Release records, and look for the source of each among all test records.
 
@@ -28,39 +28,37 @@ def linkage(
     seeds : sequence of int
         Of which records are released, and of their release.
     epsilons : sequence of float
-        True budgets of a record, beside the papers' settings.
+        True budgets of a record in all rounds, beside the papers' settings.
     trials : int
-        Records that are released for each seed.
+        Records that are released for each seed, drawn one by one.
+    rounds : int
+        How often each of them is released afresh. The papers' settings are those of one round.
 
     Yields
     ------
     Attacked
-        `successes` are the shares of reports whose likeliest candidate is their source. ``"among ten"`` is
-        the share whose source is among the ten likeliest.
+        The attacker names the likeliest candidate. ``"among ten"`` is the share of records that are among
+        the ten likeliest.
     """
-    candidates, subjects = attacked_records(data, epsilons)
-    count = len(candidates)
+    candidates, subjects = attacked_records(data, epsilons, rounds)
     for subject in subjects:
-        ranks = [_ranks(subject, candidates, seed, min(trials, count)) for seed in seeds]
+        found = [_ranks(subject, candidates, seed, trials, rounds) for seed in seeds]
         yield Attacked(
             subject.name,
             subject.claimed,
-            subject.exact,
-            tuple(float(np.mean(each == 0)) for each in ranks),
-            ceiling(subject.exact, count),
-            1.0 / count,
-            {"among ten": float(np.mean([np.mean(each < 10) for each in ranks]))},
+            subject.exact(rounds),
+            tuple(int((each == 0).sum()) for each in found),
+            trials,
+            len(candidates),
+            rounds,
+            {"among ten": float(np.mean([np.mean(each < 10) for each in found]))},
         )
 
 
-def _ranks(subject: Subject, candidates: np.ndarray, seed: int, trials: int) -> np.ndarray:
-    """Return how many candidates are at least as likely as the source of each report, but for itself."""
+def _ranks(subject: Subject, candidates: np.ndarray, seed: int, trials: int, rounds: int) -> np.ndarray:
+    """Return how many candidates the attacker names before the source of each report."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0xA77A,)))
-    chosen = rng.choice(len(candidates), trials, replace=False)
-    key = np.random.SeedSequence(seed, spawn_key=(0x5EED,))
+    own = rng.integers(0, len(candidates), trials)
     known = candidates * np.float32(subject.scale)
-    reports = released(subject.mechanism, known[chosen], key)
-    table = scores(subject.mechanism, reports, known)
-    own = table[np.arange(trials), chosen]
-    # ties count against the attacker: a report that says nothing finds nobody
-    return (table >= own[:, None]).sum(axis=1) - 1
+    key = np.random.SeedSequence(seed, spawn_key=(0x5EED,))
+    return ranks(likelihoods(subject, known[own], known, rounds, key), own, rng)

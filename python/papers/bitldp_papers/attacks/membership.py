@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from bitldp.privacy import ceiling
 
-from bitldp_papers.attacks.subjects import HONEST, Attacked, Subject, attacked_records, released, scores
+from bitldp_papers.attacks.subjects import HONEST, Attacked, Subject, attacked_records, likelihoods, ranks
 
 __all__ = ["membership"]
 
@@ -18,6 +17,7 @@ def membership(
     seeds: Sequence[int] = (1, 2, 3),
     epsilons: Sequence[float] = HONEST,
     trials: int = 500,
+    rounds: int = 1,
 ) -> Iterator[Attacked]:
     """Release records of targets or of others, as a coin has it, and let the attacker call the coin.
 
@@ -26,7 +26,7 @@ def membership(
 
     Parameters
     ----------
-    data, seeds, epsilons
+    data, seeds, epsilons, rounds
         As of `linkage`.
     trials : int
         Pairs for each seed.
@@ -34,32 +34,33 @@ def membership(
     Yields
     ------
     Attacked
-        `successes` are shares of coins called right; the ceiling is e^epsilon/(1 + e^epsilon). "advantage" is
-        the share of targets found less that of others taken for them: 2 times the success less 1.
+        Of two candidates. "advantage" is the share of targets found less that of others taken for them: 2
+        times the success less 1.
     """
-    candidates, subjects = attacked_records(data, epsilons)
+    candidates, subjects = attacked_records(data, epsilons, rounds)
     for subject in subjects:
-        successes = tuple(_called(subject, candidates, seed, trials) for seed in seeds)
+        wins = tuple(_called(subject, candidates, seed, trials, rounds) for seed in seeds)
         yield Attacked(
             subject.name,
             subject.claimed,
-            subject.exact,
-            successes,
-            ceiling(subject.exact, 2),
-            0.5,
-            {"advantage": 2.0 * float(np.mean(successes)) - 1.0},
+            subject.exact(rounds),
+            wins,
+            trials,
+            2,
+            rounds,
+            {"advantage": 2.0 * float(np.mean(wins)) / trials - 1.0},
         )
 
 
-def _called(subject: Subject, candidates: np.ndarray, seed: int, trials: int) -> float:
+def _called(subject: Subject, candidates: np.ndarray, seed: int, trials: int, rounds: int) -> int:
+    """Return how many coins were called right."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0xA77B,)))
     pairs = np.array([rng.choice(len(candidates), 2, replace=False) for _ in range(trials)])
     other = rng.integers(0, 2, trials)
     known = candidates * np.float32(subject.scale)
     x = known[pairs[np.arange(trials), other]]
-    reports = released(subject.mechanism, x, np.random.SeedSequence(seed, spawn_key=(0x5EEE,)))
     both, columns = np.unique(pairs, return_inverse=True)
-    table = scores(subject.mechanism, reports, known[both])
-    first, second = (table[np.arange(trials), columns.reshape(trials, 2)[:, side]] for side in (0, 1))
-    calls = np.where(first == second, rng.integers(0, 2, trials), (second > first).astype(np.int64))
-    return float(np.mean(calls == other))
+    key = np.random.SeedSequence(seed, spawn_key=(0x5EEE,))
+    table = likelihoods(subject, x, known[both], rounds, key)
+    two = np.take_along_axis(table, columns.reshape(trials, 2), axis=1)
+    return int((ranks(two, other, rng) == 0).sum())

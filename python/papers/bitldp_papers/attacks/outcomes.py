@@ -8,19 +8,27 @@ from typing import Any
 
 from bitldp.privacy import ceiling
 
-from bitldp_papers.attacks.subjects import Attacked
+from bitldp_papers.attacks.subjects import CONFIDENCE, Attacked
 from bitldp_papers.figures.drawing import Line, lines
+from bitldp_papers.figures.findings import Finding
 from bitldp_papers.figures.result import Compared, FigureResult
 
-__all__ = ["WORDS", "outcome"]
+__all__ = ["WORDS", "among", "claims", "outcome"]
 
 #: Each attack in words, for titles and tables.
 WORDS = {
     "linkage": "source of a report found",
     "membership": "target told from another person",
-    "inversion": "record attacked from a gradient",
+    "inversion": "record attacked from gradients",
 }
 _MOST = 3e4  # where an infinite epsilon is drawn
+
+
+def among(attack: str, attacked: Sequence[Attacked]) -> str:
+    """Return the attack with its candidates, and its rounds if there are several."""
+    candidates, rounds = attacked[0].candidates, attacked[0].rounds
+    found = f"{attack} among {candidates:,}" if candidates > 2 else attack
+    return f"{found}, {rounds} rounds" if rounds > 1 else found
 
 
 def outcome(attack: str, data: str, attacked: Sequence[Attacked], trials: int) -> FigureResult:
@@ -35,11 +43,10 @@ def outcome(attack: str, data: str, attacked: Sequence[Attacked], trials: int) -
     trials : int
         For each seed.
     """
-    candidates = round(1.0 / attacked[0].chance)
-    among = f"{attack} among {candidates:,}" if candidates > 2 else attack
+    head, candidates = among(attack, attacked), attacked[0].candidates
     compared = [
         Compared(
-            f"{among}: {each.mechanism}",
+            f"{head}: {each.mechanism}",
             None,
             each.mean,
             None if math.isnan(each.deviation) else each.deviation,
@@ -69,8 +76,7 @@ def outcome(attack: str, data: str, attacked: Sequence[Attacked], trials: int) -
         lines(axes, shown, xscale="log", xlabel=label, ylabel=f"share: {WORDS[attack]}")
         axes.set_ylim(-0.02, 1.04)
 
-    worst = max(attacked, key=lambda each: each.mean if math.isfinite(each.exact) else 0.0)
-    honest = [each for each in attacked if each.exact <= each.claimed]
+    honest = [each for each in attacked if each.is_true]
     least = min(honest, key=lambda each: each.exact)
     return FigureResult(
         [{"data": data, **each.row(attack)} for each in attacked],
@@ -78,8 +84,35 @@ def outcome(attack: str, data: str, attacked: Sequence[Attacked], trials: int) -
         compared,
         honest=f"at an exact epsilon of {least.exact:.3g} no attack succeeds more often than "
         f"{least.ceiling:.2g}; this one does in {max(e.mean for e in honest if e.exact == least.exact):.2g}",
-        verdict=f"{worst.mechanism}, claimed {worst.claimed:g}, exact {worst.exact:,.0f}: "
-        f"{WORDS[attack]} in {worst.mean:.1%} of trials, where the claim would allow "
-        f"{ceiling(worst.claimed, candidates):.2g}",
-        parameters={"data": data, "candidates": candidates, "trials": trials},
+        findings=claims(attack, attacked),
+        parameters={
+            "data": data,
+            "candidates": candidates,
+            "trials": trials,
+            "rounds": attacked[0].rounds,
+            "confidence": CONFIDENCE,
+        },
     )
+
+
+def claims(attack: str, attacked: Sequence[Attacked]) -> list[Finding]:
+    """Return a finding for each epsilon that a paper claims: whether a record has it, in all rounds.
+
+    The exact epsilon decides; what the attack proves by itself stands beside it.
+    """
+    return [
+        Finding(
+            f"{each.mechanism}: the claimed {each.claimed:g}{_times(each.rounds)} is what a record has",
+            each.exact <= each.claimed * each.rounds,
+            f"exactly {each.exact:,.4g}; {WORDS[attack]} in {each.mean:.1%} of "
+            f"{each.trials * len(each.wins):,} trials, where the claim allows "
+            f"{ceiling(each.claimed * each.rounds, each.candidates):.2g}: that alone proves "
+            f"{each.proven():.3g} at {CONFIDENCE:.0%} confidence",
+        )
+        for each in attacked
+        if math.isfinite(each.claimed) and not each.is_true
+    ]
+
+
+def _times(rounds: int) -> str:
+    return f" in each of {rounds} rounds" if rounds > 1 else ""

@@ -1,4 +1,4 @@
-"""Subjects of the attacks: mechanisms at the papers' settings and at a true epsilon, and likely sources."""
+"""Subjects of the attacks: mechanisms at the papers' settings and at a true epsilon, and who succeeds."""
 
 from __future__ import annotations
 
@@ -13,17 +13,32 @@ from typing import Any
 import bitldp
 import numpy as np
 from bitldp.mechanism.base import Mechanism
-from bitldp.privacy import PrivacyClaimWarning
+from bitldp.privacy import PrivacyClaimWarning, ceiling, composed, share
 from numpy.typing import NDArray
 
+from bitldp_papers.attacks.likelihood import evidence, form_of
 from bitldp_papers.data import load
 
-__all__ = ["HONEST", "Attacked", "Subject", "attacked_records", "records", "released", "scores"]
+__all__ = [
+    "CONFIDENCE",
+    "HONEST",
+    "Attacked",
+    "Subject",
+    "attacked_records",
+    "likelihoods",
+    "ranks",
+    "records",
+]
+
+#: Of the lower bounds on epsilon.
+CONFIDENCE = 0.95
 
 #: True budgets that are attacked beside the papers' settings.
 HONEST = (1.0, 4.0, 8.0)
 
 Array = NDArray[np.float32]
+
+_ROUNDING = 1e-6  # of sums in single precision
 
 
 @dataclass(frozen=True)
@@ -34,15 +49,17 @@ class Attacked:
     ----------
     mechanism : str
     claimed : float
-        Epsilon that its paper states; the exact one where nobody claims another.
+        Epsilon that its paper states of one release; the exact one of the run where nobody claims another.
     exact : float
-        Exact epsilon of a record; infinite without privacy.
-    successes : tuple of float
-        By seed: the share of trials in which the attacker is right.
-    ceiling : float
-        The largest share that the exact epsilon allows, over all attacks.
-    chance : float
-        Of a guess without the report.
+        Exact epsilon of a record, of all rounds together; infinite without privacy.
+    wins : tuple of int
+        By seed: in how many trials the attacker is right.
+    trials : int
+        Of each seed.
+    candidates : int
+        Equally likely before.
+    rounds : int
+        Releases of each record.
     more : dict
         Other figures of the same attack, means over the seeds.
     """
@@ -50,10 +67,16 @@ class Attacked:
     mechanism: str
     claimed: float
     exact: float
-    successes: tuple[float, ...]
-    ceiling: float
-    chance: float
+    wins: tuple[int, ...]
+    trials: int
+    candidates: int
+    rounds: int
     more: dict[str, float]
+
+    @property
+    def successes(self) -> tuple[float, ...]:
+        """By seed: the share of trials in which the attacker is right."""
+        return tuple(each / self.trials for each in self.wins)
 
     @property
     def mean(self) -> float:
@@ -65,17 +88,57 @@ class Attacked:
         """Standard deviation between seeds; NaN of one."""
         return statistics.stdev(self.successes) if len(self.successes) > 1 else math.nan
 
+    @property
+    def ceiling(self) -> float:
+        """The largest chance of success that the exact epsilon allows, over all attacks."""
+        return ceiling(self.exact, self.candidates)
+
+    @property
+    def is_true(self) -> bool:
+        """Whether the exact epsilon of all rounds is within the claim; never without one."""
+        return self.exact <= self.claimed < math.inf
+
+    @property
+    def chance(self) -> float:
+        """Chance of a guess without the report."""
+        return 1.0 / self.candidates
+
+    def proven(self, confidence: float = CONFIDENCE) -> float:
+        """Return the epsilon that the successes prove the release to have at least; 0 where they prove none.
+
+        Parameters
+        ----------
+        confidence : float
+            Probability with which the bound holds, from 0 to below 1.
+
+        Notes
+        -----
+        Each record is one of n, drawn uniformly and by itself. Given all that was released, the records are
+        independent, and none has a posterior above s = e^epsilon/(e^epsilon + n - 1), whatever the rounds
+        did. So the number of successes is at most binomial, of a chance s; with the lower bound of Clopper
+        and Pearson for it, epsilon >= ln((n - 1) s/(1 - s)).
+        """
+        from scipy.stats import binomtest
+
+        test = binomtest(sum(self.wins), self.trials * len(self.wins), alternative="greater")
+        low = float(test.proportion_ci(confidence, method="exact").low)
+        if low <= self.chance:
+            return 0.0
+        return math.log(self.candidates - 1) + math.log(low / (1.0 - low))
+
     def row(self, attack: str) -> dict[str, Any]:
         """Return it as a row of a table."""
         return {
             "attack": attack,
             "mechanism": self.mechanism,
+            "rounds": self.rounds,
             "claimed": self.claimed,
             "exact": self.exact,
             "success": self.mean,
             "deviation": None if math.isnan(self.deviation) else self.deviation,
             "ceiling": self.ceiling,
             "chance": self.chance,
+            "proven": self.proven(),
             **self.more,
         }
 
@@ -88,6 +151,7 @@ class Subject:
     ----------
     name : str
     mechanism : Mechanism
+        Of one release.
     claimed : float
     scale : float
         Factor of records before they are released: public.
@@ -98,10 +162,9 @@ class Subject:
     claimed: float
     scale: float = 1.0
 
-    @property
-    def exact(self) -> float:
-        """Exact epsilon of a record."""
-        return self.mechanism.guarantee.record
+    def exact(self, rounds: int) -> float:
+        """Return the exact epsilon of a record that is released so many times."""
+        return composed(self.mechanism.guarantee.record, rounds)
 
 
 def quiet(make: Callable[..., Mechanism], **parameters: Any) -> Mechanism:
@@ -124,14 +187,14 @@ def paper_records(features: int) -> list[Subject]:
     return subjects
 
 
-def true_records(features: int, epsilons: Sequence[float]) -> list[Subject]:
-    """Return mechanisms of such records at epsilons that are true: bits, and the recommended one."""
+def true_records(features: int, epsilons: Sequence[float], rounds: int) -> list[Subject]:
+    """Return mechanisms of such records at epsilons that are true of all rounds: bits, and the best one."""
     subjects = []
     for epsilon in epsilons:
-        bits = bitldp.FRR(features=features, bits=10, integer_bits=5, epsilon=epsilon, calibration="exact")
+        each = share(epsilon, rounds)
+        bits = bitldp.FRR(features=features, bits=10, integer_bits=5, epsilon=each, calibration="exact")
         subjects.append(Subject("f-RR, exact", bits, epsilon, _filling(5, features)))
-        polytope = bitldp.CrossPolytope(features, epsilon=epsilon)
-        subjects.append(Subject("CrossPolytope", polytope, epsilon))
+        subjects.append(Subject("CrossPolytope", bitldp.CrossPolytope(features, epsilon=each), epsilon))
     return subjects
 
 
@@ -158,42 +221,39 @@ def records(name: str) -> tuple[Array, NDArray[np.generic], int]:
     return every[rows], data.test_labels[rows] if data.classes else np.zeros(0), data.classes
 
 
-def attacked_records(data: str, epsilons: Sequence[float]) -> tuple[Array, list[Subject]]:
+def attacked_records(data: str, epsilons: Sequence[float], rounds: int) -> tuple[Array, list[Subject]]:
     """Return the candidates of a data set, and the mechanisms that release records of their size."""
     candidates, _, _ = records(data)
     features = candidates.shape[1]
-    return candidates, [*paper_records(features), *true_records(features, epsilons)]
+    return candidates, [*paper_records(features), *true_records(features, epsilons, rounds)]
 
 
-_TINY = 1e-300
+def likelihoods(
+    subject: Subject, x: Array, candidates: Array, rounds: int, rng: np.random.SeedSequence
+) -> NDArray[np.float64]:
+    """Release records in several rounds; return the log-likelihood of each candidate, (records, candidates).
 
-
-def released(mechanism: Mechanism, x: NDArray[np.float32], seed: np.random.SeedSequence) -> Any:
-    """Return reports about records, as `scores` takes them."""
-    return mechanism.randomize(x, rng=seed, output="bits" if _of_bits(mechanism) else "codes")
-
-
-def scores(mechanism: Mechanism, reports: Any, candidates: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the scores of candidates, shape (reports, candidates).
-
-    Of mechanisms of bits it is the log-likelihood, up to what is the same for all candidates: with chances p
-    and q that a bit of 1 and of 0 is reported as 1, a candidate's bit of 1 adds ln(p/q) where 1 came, and
-    ln((1 - p)/(1 - q)) where 0 did. Of others it is the product of the candidate and of what the report is
-    worth, which orders candidates of the same length as their distance does.
+    Up to a constant of the record.
     """
-    if not _of_bits(mechanism):
-        decoded = np.asarray(mechanism.decode(reports), np.float32)
-        return np.asarray(decoded @ candidates.T, np.float32)
-    words: Any = mechanism
-    law = np.maximum(words.probabilities(), _TINY)
-    p, q = (np.broadcast_to(law[..., side], (words.features, words.bits)).ravel() for side in (0, 1))
-    one, none = np.log(p / q), np.log(np.maximum(1.0 - p, _TINY) / np.maximum(1.0 - q, _TINY))
-    shifts = np.arange(words.bits - 1, -1, -1, dtype=np.uint16)  # the sign is the highest bit
-    codes = words.codec.encode(np.ascontiguousarray(candidates))
-    own = ((codes[:, :, None] >> shifts) & 1).reshape(len(candidates), -1).astype(np.float32)
-    evidence = np.where(reports.reshape(len(reports), -1) == 1, one, none).astype(np.float32)
-    return np.asarray(evidence @ own.T, np.float32)
+    mechanism, total = subject.mechanism, np.zeros((len(x), len(candidates)))
+    for key in rng.spawn(rounds):
+        reports = mechanism.randomize(x, rng=key, output=form_of(mechanism))
+        total += evidence(mechanism, reports, candidates)
+    return total
 
 
-def _of_bits(mechanism: Mechanism) -> bool:
-    return "bits" in mechanism.outputs
+def ranks(table: NDArray[np.float64], own: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return how many candidates the attacker names before the right one; ties are broken by lot.
+
+    Parameters
+    ----------
+    table : ndarray of float64, shape (trials, candidates)
+        Log-likelihoods.
+    own : ndarray of int, shape (trials,)
+        The right candidates.
+    rng : numpy.random.Generator
+    """
+    mine = table[np.arange(len(table)), own][:, None]
+    tied = np.isclose(table, mine, rtol=_ROUNDING, atol=_ROUNDING)
+    before = ((table > mine) & ~tied).sum(axis=1)
+    return before + rng.integers(0, tied.sum(axis=1))  # which of those that are tied is named first

@@ -146,11 +146,13 @@ def _given(
     data: str | None, label: str | None, ranges: Path | None, test: Path | None
 ) -> tuple[str, Dataset] | None:
     """Return a file's data set, and the name that it stands for: empty for a figure's only one."""
-    from bitldp_papers.data import names as known
+    from bitldp_papers.data import NEEDED
+    from bitldp_papers.data import names as loaded
 
     name, is_named, file = (data or "").rpartition("=")
-    if is_named and name not in known():
-        raise UsageError(f"--data {name}=...: no data set {name!r}; there are {', '.join(known())}")
+    known = (*loaded(), *NEEDED)
+    if is_named and name not in known:
+        raise UsageError(f"--data {name}=...: no data set {name!r}; there are {', '.join(known)}")
     mine = opened(file or None, label, ranges, test)
     if mine is None and data is not None:
         raise UsageError(f"--data {data}: a file is needed; each figure names its own sets")
@@ -303,6 +305,19 @@ def _print_list(entries: Sequence[FigureEntry], *, as_json: bool) -> None:
         f"{len(entries)} figures; on two cores `bitldp paper --all --quick` takes about {quick:.0f} minutes, "
         f"`--form medium` {medium:.0f} minutes, in full about {full / 60:.1f} hours"
     )
+    _print_needed(console)
+
+
+def _print_needed(console: Console) -> None:
+    """Print the sets that a user has to bring, each with its source and the form of its file."""
+    from bitldp_papers.data import NEEDED
+
+    table = Table(title="Data sets that a figure needs from you: --data NAME=FILE --label COLUMN", box=None)
+    for name in ("Needs FILE", "Records", "Source", "File"):
+        table.add_column(name, no_wrap=name == "Needs FILE")
+    for each in NEEDED.values():
+        table.add_row(each.name, each.what, each.source, each.form)
+    print_whole(console, table)
 
 
 def _print_ended(documents: Sequence[dict[str, Any]], page: Path) -> None:

@@ -4,7 +4,7 @@ Nothing is shipped and nothing is downloaded. `load` reads ``digits``, ``breast_
 an installed scikit-learn, generates those whose names begin with ``syn-`` (`synthetic`), and reads the
 others from the folder that the environment variable ``BITLDP_DATA`` points to, one sub-folder a data set,
 each file verified by its SHA-256 before it is used. `read` makes a data set of anybody's file, and `using`
-lets a name stand for one.
+lets a name stand for one. `NEEDED` lists the papers' sets that a user has to bring, and in which form.
 
 Every data set states a range for each feature. A range that was learned from the records is itself a release
 of private data; those of the folder's tabular sets are (they are what the experiments of the papers do), and
@@ -18,14 +18,17 @@ import os
 from bitldp_papers.data.dataset import Dataset, DatasetError, Folder
 from bitldp_papers.data.files import SUFFIXES, PublicRanges, read, vectors
 from bitldp_papers.data.given import given, reserve, using
+from bitldp_papers.data.needed import NEEDED, NeededData
 from bitldp_papers.data.regions import Places, gowalla_places, regions_by_prefix
 from bitldp_papers.data.sources import LOADERS as _SOURCES
 from bitldp_papers.data.synthetic import SYNTHETIC, synthetic
 
 __all__ = [
+    "NEEDED",
     "SUFFIXES",
     "Dataset",
     "DatasetError",
+    "NeededData",
     "Places",
     "PublicRanges",
     "gowalla_places",
@@ -39,7 +42,7 @@ __all__ = [
 ]
 
 LOADERS = {**_SOURCES, **SYNTHETIC}
-reserve(LOADERS)
+reserve([*LOADERS, *NEEDED])
 
 
 def names() -> tuple[str, ...]:
@@ -67,10 +70,13 @@ def load(name: str, *, folder: str | os.PathLike[str] | None = None) -> Dataset:
     ValueError
         For an unknown name.
     DatasetError
-        If the folder or a file is missing, a checksum is wrong, or scikit-learn is not installed.
+        If the folder or a file is missing, a checksum is wrong, or scikit-learn is not installed; of a set in
+        `NEEDED`, which file is needed.
     """
     if (mine := given(name)) is not None:
         return mine
+    if name in NEEDED:
+        raise DatasetError(NEEDED[name].sentence)
     if name not in LOADERS:
         raise ValueError(f"name: no data set {name!r}; there are {', '.join(LOADERS)}")
     return LOADERS[name](Folder(name, folder))
