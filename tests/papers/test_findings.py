@@ -18,6 +18,7 @@ from bitldp_papers.figures import (
     Printed,
     ReadOff,
     agreeing,
+    everywhere,
     gain,
     ordered,
     p_value,
@@ -174,3 +175,19 @@ def test_a_verdict_is_made_of_findings() -> None:
         FigureResult([], verdict="holds", findings=some)
     with pytest.raises(ValueError, match="word: must be one of"):
         Finding("", False, "", "holds")
+
+
+def test_what_is_said_of_every_setting_is_decided_by_the_spread_of_each() -> None:
+    above, below, open_ = (0.1, 0.11, 0.12), (-0.1, -0.11, -0.12), (0.1, -0.09, 0.02)
+    assert everywhere("better", {"a": above, "b": above}).holds is True
+    assert everywhere("better", {"a": above, "b": open_}).holds is None
+    found = everywhere("better", {"a": above, "b": below, "c": open_})
+    assert found.holds is False
+    assert "above in 1 of 3; b: -0.11" in found.because
+    # Many looks: of one setting in twenty that is a little below, none is surely so.
+    little = (-0.10, -0.11, -0.17)
+    assert everywhere("better", {"a": little}).holds is False
+    assert everywhere("better", {"a": little, **{str(each): above for each in range(19)}}).holds is None
+    assert sure(above, 20)[1] > 2.0 * sure(above)[1]
+    with pytest.raises(ValueError, match="differences: must be of one setting"):
+        everywhere("better", {})

@@ -89,6 +89,19 @@ def test_public_features_depend_on_the_image_alone() -> None:
         inputs("wine", "convolutions")
 
 
+def test_images_in_colour_have_public_features_too() -> None:
+    images = np.random.default_rng(3).uniform(-1.0, 1.0, (4, 32 * 32 * 3)).astype(np.float32)
+    found = convolved(images)
+    assert found.shape == (4, 64)
+    assert np.allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-5)
+    # The three channels of a pixel stand together: another order is another image.
+    assert not np.allclose(
+        convolved(images.reshape(4, 32, 32, 3)[..., ::-1].reshape(4, -1)), found, atol=1e-2
+    )
+    with pytest.raises(ValueError, match="no square image"):
+        convolved(images[:, : 3 * 31 * 32])
+
+
 def test_rounds_on_tables_are_those_of_messages_without_noise(tmp_path: Path) -> None:
     chosen = settings(mechanism="noiseless", clients=1, batch=143, rounds=3, out=str(tmp_path))
     summary = get("mvu").run(chosen, seeded=True)

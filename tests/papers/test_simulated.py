@@ -14,9 +14,11 @@ import pytest
 pytest.importorskip("flwr", reason="the extra fl is not installed")
 pytest.importorskip("jax", reason="the extra fl is not installed")
 
+import bitldp
 from bitldp_papers import get
+from bitldp_papers.brr.sgd import gain
 from bitldp_papers.brr.trees import boost, leaf_sensitivity, tree_sizes
-from bitldp_papers.fedsel.figures_learning import METHODS
+from bitldp_papers.fedsel.runs import METHODS
 from bitldp_papers.fedsel.system import descend
 from bitldp_papers.models import linear
 from bitldp_papers.run.many import paired
@@ -112,6 +114,15 @@ def test_boosted_trees_fit_and_noise_costs() -> None:
     # Leaves of BRR stay in their range, whatever epsilon is; Laplace's do not.
     assert errors["brr", 0.1] < errors["laplace", 0.1]
     assert np.array_equal(*(boost(x, y, epsilon=1.0, leaves="brr", **words).values for _ in range(2)))
+
+
+def test_leaves_may_be_divided_by_the_gain_of_brr() -> None:
+    x, y = _made()
+    words: dict[str, Any] = {"epsilon": 3.0, "trees": 1, "depth": 2, "seed": 4}
+    plain, corrected = (boost(x, y, leaves=leaves, **words).values for leaves in ("brr", "brr-corrected"))
+    kept = gain(bitldp.BRR(21, epsilon=1.5, interval=(-1.0, 1.0)))
+    assert 0.4 < kept < 0.6
+    assert corrected == pytest.approx(plain / kept, rel=1e-12)  # the same draws
 
 
 def test_a_split_is_drawn_by_its_gain() -> None:

@@ -28,6 +28,7 @@ from flwr.serverapp.strategy import FedAvg
 from numpy.typing import NDArray
 
 from bitldp_papers.brr.settings import BRRSettings, needed, privacy
+from bitldp_papers.brr.sgd import gain
 from bitldp_papers.run.rounds import Mod, Privacy, Round, Rows, Turn
 from bitldp_papers.run.share import loaded
 from bitldp_papers.run.vectors import Model
@@ -49,7 +50,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 #: Releases of a leaf of DPBoost.
-LEAVES = ("brr", "laplace", "noiseless")
+LEAVES = ("brr", "brr-corrected", "laplace", "noiseless")
 
 _ENSEMBLE, _LEAVES = "ensemble", "leaves"  # records of a message
 _BINS = 16  # of a feature's public range, between which a split may be
@@ -294,8 +295,9 @@ def boost(
     epsilon : float
         Budget of the whole ensemble, above zero. Neighbours: the same records with one more, whose tree is
         drawn without looking at it.
-    leaves : {"brr", "laplace", "noiseless"}
-        Release of a leaf; "noiseless" takes the best splits and the leaves as they are.
+    leaves : {"brr", "brr-corrected", "laplace", "noiseless"}
+        Release of a leaf; "brr-corrected" divides BRR's by its public gain about 0, which the paper does not
+        do; "noiseless" takes the best splits and the leaves as they are.
     trees, depth : int
         Number of trees, and depth of each.
     shrinkage, ridge : float
@@ -347,7 +349,8 @@ def boost(
         else:
             mechanism = _leaf(leaves, (1.0 - _SPLIT) * epsilon, wide, points)
             released = mechanism.decode(mechanism.randomize(np.clip(plain, -wide, wide), rng=rng))
-            values[turn - 1] = shrinkage * np.asarray(released, np.float64)
+            kept = gain(mechanism) if leaves == "brr-corrected" else 1.0
+            values[turn - 1] = shrinkage / kept * np.asarray(released, np.float64)
         grown.append(tree)
         scores += values[turn - 1][leaves_of(tree, x)]
     return Boosted(tuple(grown), values)

@@ -7,7 +7,16 @@ A figure is one small function in ``papers/<paper>/figures.py`` (or ``figures_*.
 from __future__ import annotations
 
 from bitldp_papers.figures.compared import Compared, spread
-from bitldp_papers.figures.findings import Finding, agreeing, gain, ordered, p_value, sure, trained
+from bitldp_papers.figures.findings import (
+    Finding,
+    agreeing,
+    everywhere,
+    gain,
+    ordered,
+    p_value,
+    sure,
+    trained,
+)
 from bitldp_papers.figures.making import make
 from bitldp_papers.figures.registry import FigureEntry, chosen, figure, figures
 from bitldp_papers.figures.result import FigureResult, column
@@ -29,6 +38,7 @@ __all__ = [
     "agreeing",
     "chosen",
     "column",
+    "everywhere",
     "figure",
     "figures",
     "gain",

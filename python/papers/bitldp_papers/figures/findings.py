@@ -12,7 +12,7 @@ from typing import Any
 from bitldp_papers.figures.compared import Compared
 from bitldp_papers.figures.stated import Printed
 
-__all__ = ["WORDS", "Finding", "agreeing", "gain", "ordered", "p_value", "sure", "trained"]
+__all__ = ["WORDS", "Finding", "agreeing", "everywhere", "gain", "ordered", "p_value", "sure", "trained"]
 
 HOLDS, FAILS = "holds", "does not hold"
 SIGN, SIZE_OPEN = "sign holds, size does not", "sign holds, size not decided"
@@ -81,8 +81,15 @@ def summary_of(words: Sequence[str]) -> str:
     return ", ".join(f"{word} ({counts[word]})" for word in WORDS if word in counts)
 
 
-def sure(differences: Sequence[float]) -> tuple[float, float]:
+def sure(differences: Sequence[float], looks: int = 1) -> tuple[float, float]:
     """Return the mean of differences of several seeds, and half of its interval.
+
+    Parameters
+    ----------
+    differences : sequence of float
+        One a seed.
+    looks : int
+        How many intervals cover together with 95 %.
 
     Returns
     -------
@@ -95,7 +102,8 @@ def sure(differences: Sequence[float]) -> tuple[float, float]:
         return fmean(differences), math.inf
     from scipy.stats import t  # scikit-learn brings it
 
-    return fmean(differences), float(t.ppf(0.975, count - 1)) * stdev(differences) / math.sqrt(count)
+    quantile = float(t.ppf(1.0 - 0.025 / looks, count - 1))
+    return fmean(differences), quantile * stdev(differences) / math.sqrt(count)
 
 
 def p_value(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
@@ -157,6 +165,42 @@ def ordered(
     because = f"{first} {_number(sign * lead, signed=True)}{_half(half)} against {name}, {_seeds(count)}"
     holds = None if abs(lead) <= half else lead > 0.0
     return Finding(says, holds, because)
+
+
+def everywhere(says: str, differences: Mapping[str, Sequence[float]]) -> Finding:
+    """Return whether differences are above zero in every setting.
+
+    Parameters
+    ----------
+    says : str
+    differences : mapping
+        Of each setting, a difference a seed, which is said to be above zero.
+
+    Returns
+    -------
+    Finding
+        It holds where every interval of `sure` is above zero; it does not where one is below, by intervals
+        that cover together with 95 %. Else it is not decided.
+
+    Raises
+    ------
+    ValueError
+        Without a setting.
+    """
+    if not differences:
+        raise ValueError("differences: must be of one setting or more")
+    own = {name: sure(each) for name, each in differences.items()}
+    joint = {name: sure(each, len(differences)) for name, each in differences.items()}
+    above = sum(lead > half for lead, half in own.values())
+    worst = min(joint, key=lambda name: joint[name][0] + joint[name][1])
+    fails = joint[worst][0] + joint[worst][1] < 0.0
+    if not fails:
+        worst = min(own, key=lambda name: own[name][0] - own[name][1])
+    lead, half = joint[worst] if fails else own[worst]
+    count = len(differences[worst])
+    because = f"above in {above} of {len(own)}" if len(own) > 1 else ""
+    because += f"{'; ' if because else ''}{worst}: {_number(lead, signed=True)}{_half(half)}, {_seeds(count)}"
+    return Finding(says, False if fails else (True if above == len(own) else None), because)
 
 
 def gain(

@@ -14,7 +14,7 @@ import numpy as np
 from bitldp.base.documents import jsonable
 from bitldp.base.files import replacing
 
-from bitldp_papers.data import Dataset, DatasetError, load, using
+from bitldp_papers.data import Dataset, DatasetError, load, names, using
 from bitldp_papers.data.sources import CHECKSUMS
 
 __all__ = ["FORMS", "SHARED", "FigureRun", "MissingData"]
@@ -136,6 +136,16 @@ class FigureRun:
             raise MissingData(str(error)) from None
         self.checksums[name] = dict(CHECKSUMS.get(name) or {"arrays": _digest(result)})
         return result
+
+    def has(self, name: str) -> bool:
+        """Tell whether `data` returns a set: for those that a figure can do without."""
+        if name not in names() and (self.given is None or self.given[0] != name):
+            return False
+        try:
+            self.data(name)
+        except MissingData:
+            return False
+        return True
 
     def _given(self, name: str, data: Dataset) -> Dataset:
         if name not in self.stood_for:

@@ -43,18 +43,25 @@ def inputs(name: str, features: str) -> tuple[Dataset, NDArray[np.float32], NDAr
 
 
 def convolved(images: NDArray[Any]) -> NDArray[np.float32]:
-    """Return the features of square images, shape (n, side**2) to (n, features), each row of length 1."""
-    side = math.isqrt(images.shape[1])
-    if side * side != images.shape[1] or side < 8:
+    """Return the features of square images, each row of length 1.
+
+    Parameters
+    ----------
+    images : ndarray, shape (n, side**2) or (n, 3 side**2)
+        Grey, or in colour: row by row, the three channels of a pixel together.
+    """
+    channels = 1 if math.isqrt(images.shape[1]) ** 2 == images.shape[1] else 3
+    side = math.isqrt(images.shape[1] // channels)
+    if channels * side * side != images.shape[1] or side < 8:
         raise ValueError(f"features: {images.shape[1]} of a record are no square image of 8 x 8 or more")
     width = max(3, round(side / 6))
-    kernels = np.random.default_rng(_SEED).normal(size=(width, width, 1, _KERNELS)).astype(np.float32)
-    kernels -= kernels.mean(axis=(0, 1), keepdims=True)  # a grey image has no features
+    kernels = np.random.default_rng(_SEED).normal(size=(width, width, channels, _KERNELS)).astype(np.float32)
+    kernels -= kernels.mean(axis=(0, 1), keepdims=True)  # an image of one colour has no features
     block = (side - width + 1) // _BLOCKS
     kept = block * _BLOCKS
     parts = []
     for start in range(0, len(images), _STEP):
-        some = np.asarray(images[start : start + _STEP], np.float32).reshape(-1, side, side, 1)
+        some = np.asarray(images[start : start + _STEP], np.float32).reshape(-1, side, side, channels)
         maps = np.abs(np.asarray(_convolution(some, kernels))[:, :kept, :kept])
         means = maps.reshape(len(some), _BLOCKS, block, _BLOCKS, block, _KERNELS).mean(axis=(2, 4))
         parts.append(means.reshape(len(some), -1))
