@@ -11,7 +11,7 @@ pytest.importorskip("flwr", reason="the extra fl is not installed")
 pytest.importorskip("jax", reason="the extra fl is not installed")
 
 from bitldp.bits import frr_flips
-from bitldp_papers.bitrand import figures_flips, figures_means
+from bitldp_papers.bitrand import figures_errors, figures_flips, figures_means
 from bitldp_papers.brr import figures_points
 from bitldp_papers.figures import FigureResult, FigureRun
 from bitldp_papers.mvu import figures as mvu_figures
@@ -32,11 +32,11 @@ def ours(outcome: FigureResult, what: str) -> float:
 
 
 def test_bitrand_3(run: FigureRun) -> None:
-    outcome = figures_flips.expected_error(run)
+    outcome = figures_errors.expected_error(run)
     assert [each.ours for each in outcome.compared] == [
         near(each) for each in (38.83, 29.58, 19.11, 3.272, 0.326)
     ]
-    for epsilon in figures_flips.EPSILONS:
+    for epsilon in figures_errors.EPSILONS:
         errors = {row["mechanism"]: row["error"] for row in outcome.rows if row["epsilon"] == epsilon}
         itself = errors.pop("f-RR, E|error| itself")
         assert min(errors, key=errors.get) == "f-RR"
@@ -56,11 +56,9 @@ def test_bitrand_flips(run: FigureRun) -> None:
     assert latent[:, 0] == near(0.125)
     assert latent[:, 1] == near(0.125)
     assert figures_flips.corrected_ome(1000, 10, 1.0).probabilities() == near(0.5)
-    assert all(
-        each.ours == near(each.paper)
-        for each in figures_flips.flips(run).compared
-        if each.paper != ".125 / .875"
-    )
+    compared = figures_flips.flips(run).compared
+    assert {each.kind for each in compared} == {"formula"}
+    assert [each.ours for each in compared] == [near(each.stands) for each in compared]
     assert figures_flips.exact(frr_flips(768, 10, 1.0), 768) == near(3311.0)
 
 
@@ -70,8 +68,8 @@ def test_bitrand_7_and_9(run: FigureRun) -> None:
     for each, expected in zip(labels.compared, (0.0098, 0.0010, 0.0005), strict=True):
         assert each.ours == near(expected)
     corrected = figures_means.corrected(run)
-    assert ours(corrected, "LATENT, least") == near(4.571)
-    assert ours(corrected, "LATENT, most") == near(4.573)
+    assert ours(corrected, "LATENT, alpha 7, least") == near(4.571)
+    assert ours(corrected, "LATENT, alpha 7, most") == near(4.573)
     assert ours(corrected, "OME, alpha 100, least") == near(4.6e5)
     assert ours(corrected, "OME, alpha 100, most") == near(4.6e9)
     assert ours(corrected, "OME, alpha 1") == near(2.0)
@@ -80,19 +78,25 @@ def test_bitrand_7_and_9(run: FigureRun) -> None:
 def test_bitrand_10(run: FigureRun) -> None:
     """RMSE of 768 means of 1000 records, 3 seeds, whose spread is about 4 %: 10 % are allowed."""
     outcome = figures_means.mean_error(run)
+    uniform, with_a_mean = figures_means.DATA
     for what, expected in {
         "f-RR, epsilon 1": 0.020,
         "corrected OME, epsilon 1": 0.027,
         "corrected LATENT, epsilon 1": 0.095,
         "f-RR, epsilon 10": 0.0010,
+        "say 0": 0.0182,  # 1/sqrt(3 n)
     }.items():
-        assert ours(outcome, what) == pytest.approx(expected, rel=0.1)
+        assert ours(outcome, f"{uniform}: {what}") == pytest.approx(expected, rel=0.1)
+    assert ours(outcome, f"{with_a_mean}: say 0") == pytest.approx(12**-0.5, rel=0.05)
     rest = [
         row["rmse"]
         for row in outcome.rows
         if row["epsilon"] == 1.0 and row["mechanism"] in ("Duchi", "PM", "HM")
     ]
     assert 46 < min(rest) < max(rest) < 60
+    said = {each.says: each.word for each in outcome.findings}
+    assert said[f"f-RR has the least error, {uniform}, epsilon 1"] == "a constant does better"
+    assert said[f"f-RR has the least error, {with_a_mean}, epsilon 10"] == "holds"
 
 
 def test_mvu_2() -> None:

@@ -1,4 +1,4 @@
-"""BitRand, Figures 3 to 7 and 11 to 14: flip probabilities by bit, size and classes, and expected errors."""
+"""BitRand, Figures 4 to 7 and 12 to 14: flip probabilities by bit, size and classes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from bitldp.bits import frr_flips
 from numpy.typing import NDArray
 
-from bitldp_papers.figures import Compared, FigureResult, FigureRun, figure
-from bitldp_papers.figures.drawing import lines, panels
+from bitldp_papers.figures import Compared, FigureResult, FigureRun, Finding, Formula, figure
+from bitldp_papers.figures.drawing import lines
 
 FEATURES, BITS = 1000, 10
 BUDGETS = (0.1, 1.0, 2.0)
 SIZES, LENGTHS = (10, 100, 1000, 10_000), (5, 10, 20, 100, 1000)
 CLASSES = (5, 10, 100, 500, 1000, 2000)
-#: Flip probabilities of the bits at epsilon 1, r = 1000, l = 10, to be met to 1 %.
+#: The paper's Equation 2, evaluated apart: flip probabilities of the bits at epsilon 1, r = 1000, l = 10.
 FLIPS = (0.2939, 0.3151, 0.3371, 0.3598, 0.3831, 0.4070, 0.4313, 0.4560, 0.4809, 0.5059)
 #: Of the sign bit at epsilon 1: {(r, l): q_0}.
 SIGNS = {
@@ -70,6 +70,7 @@ def _by_bit(budgets: Sequence[float]) -> FigureResult:
     """Return q by bit and its mean over the first k, for each budget a panel."""
     rows: list[dict[str, Any]] = []
     compared: list[Compared] = []
+    findings: list[Finding] = []
     for epsilon in budgets:
         aware = frr_flips(FEATURES, BITS, epsilon)
         latent = corrected_latent(FEATURES, BITS, epsilon).probabilities()[0]
@@ -91,8 +92,9 @@ def _by_bit(budgets: Sequence[float]) -> FigureResult:
             for name, law in laws.items()
             for bit, q in enumerate(law)
         ]
-        paper: Sequence[float | None] = FLIPS if epsilon == 1.0 else [None] * BITS
+        paper = [Formula(q) for q in FLIPS] if epsilon == 1.0 else [None] * BITS
         shown = range(BITS) if epsilon == 1.0 else (0, BITS - 1)
+        findings += _by_bit_findings(epsilon, aware, latent, even)
         compared += [
             Compared(
                 f"q of bit {bit}, epsilon {epsilon:g}",
@@ -104,9 +106,11 @@ def _by_bit(budgets: Sequence[float]) -> FigureResult:
             )
             for bit in shown
         ]
-    compared.append(
-        Compared("LATENT's q, alpha 7", ".125 / .875", f"{latent[0, 1]:.3f} / {1 - latent[0, 0]:.3f}")
-    )
+    for what, q, ours in (
+        ("a 0 reported 1", 1.0 / 8.0, latent[0, 1]),
+        ("a 1 reported 0", 7.0 / 8.0, 1.0 - latent[0, 0]),
+    ):
+        compared.append(Compared(f"LATENT, alpha 7: {what}", Formula(q), float(ours)))
 
     def draw(canvas: Any) -> None:
         canvas.set_size_inches(2.2 + 3.2 * len(budgets), 4.6)
@@ -123,11 +127,51 @@ def _by_bit(budgets: Sequence[float]) -> FigureResult:
         draw,
         compared,
         honest=_honest(),
-        verdict="holds: f-RR flips significant bits least, LATENT is .125/.875 at any budget, OME is a "
-        "fair coin at "
-        "alpha 1 (uneven only at the alpha of its own paper); what it leaves out is the exact epsilon",
+        findings=[*findings, claimed(budgets[-1])],
         parameters={"features": FEATURES, "bits": BITS, "budgets": list(budgets)},
     )
+
+
+def claimed(epsilon: float, features: int = FEATURES, bits: int = BITS) -> Finding:
+    """Return whether a record that is flipped so costs what is claimed."""
+    cost = exact(frr_flips(features, bits, epsilon), features)
+    return Finding(
+        f"a record of r = {features:,}, l = {bits} costs {epsilon:g}", cost <= epsilon, f"exact {cost:,.0f}"
+    )
+
+
+def _by_bit_findings(
+    epsilon: float, aware: NDArray[np.float64], latent: NDArray[np.float64], even: NDArray[np.float64]
+) -> list[Finding]:
+    """Return what the paper says of the flips at one budget: of all bits, and of the mean of the first k."""
+    means = {
+        "LATENT": 0.5 * (latent[:, 1] + 1.0 - latent[:, 0]),
+        "OME": 0.5 * (even[:, 1] + 1.0 - even[:, 0]),
+    }
+    least = 0.5 * latent[0, 1] + 0.5 * (1.0 - latent[0, 0])
+    below = int(np.sum(aware < means["LATENT"]))
+    rare = int(np.sum(aware > latent[:, 1]))
+    found = [
+        Finding(
+            f"a smaller q than corrected LATENT's in all cases, epsilon {epsilon:g}",
+            below == BITS and rare == 0,
+            f"{below} of {BITS} bits below LATENT's mean of a 0 and a 1, {least:.3f}; a 0 alone LATENT "
+            f"flips with {latent[0, 1]:.3f}, less than f-RR any bit"
+            if rare == BITS
+            else f"{below} of {BITS} bits below LATENT's mean; on a 0, {rare} above",
+        )
+    ]
+    if epsilon > 0.1:  # at .1 the paper calls them similar
+        first = _top(aware) - _top(means["OME"])
+        found.append(
+            Finding(
+                f"the mean of the first k is below corrected OME's for every k, epsilon {epsilon:g}",
+                bool((first < 0.0).all()),
+                f"{-first.max():.3f} to {-first.min():.3f} below, at the paper's alpha of 1 for OME: a fair "
+                "coin a bit",
+            )
+        )
+    return found
 
 
 @figure(
@@ -166,7 +210,7 @@ def _by_size(
     panels: Sequence[tuple[str, Sequence[tuple[int, int, float]]]],
     axis: str,
     expected: Callable[[int, int, float, str], float | None],
-    verdict: str,
+    says: str,
 ) -> FigureResult:
     """Return q of the drawn bits over (r, l, epsilon), a panel for each list of them."""
     rows: list[dict[str, Any]] = []
@@ -181,7 +225,8 @@ def _by_size(
                 if paper is not None:
                     what = f"q of the {name}, r = {features}, l = {bits}"
                     of_record = exact(law, features)
-                    compared.append(Compared(what, paper, float(law[position]), None, of_record, epsilon))
+                    ours = float(law[position])
+                    compared.append(Compared(what, Formula(paper), ours, None, of_record, epsilon))
 
     def draw(canvas: Any) -> None:
         columns = 1 if len(panels) == 1 else 3
@@ -197,19 +242,51 @@ def _by_size(
             label = "features r" if axis == "features" else "bits l"
             lines(axes, shown, xscale="log", xlabel=label, ylabel="flip", title=panel)
 
-    return FigureResult(rows, draw, compared, honest=_honest(), verdict=verdict)
+    return FigureResult(rows, draw, compared, honest=_honest(), findings=_elastic(rows, axis, says))
+
+
+#: How far a flip probability may move for the paper's "marginal": a tenth of a fair coin.
+MARGINAL = 0.05
+
+
+def _elastic(rows: Sequence[dict[str, Any]], axis: str, says: str) -> list[Finding]:
+    """Return whether q stays along an axis, and what the exact epsilon does meanwhile."""
+    from_on = 10 if axis == "features" else 20
+    other = "bits" if axis == "features" else "features"
+    moved: dict[tuple[Any, ...], list[float]] = {}
+    for row in rows:
+        if row[axis] >= from_on:
+            moved.setdefault((row["bit"], row[other], row["epsilon"]), []).append(row["q"])
+    worst = max(moved, key=lambda key: max(moved[key]) - min(moved[key]))
+    width = max(moved[worst]) - min(moved[worst])
+    ends = [row for row in rows if row[axis] >= from_on]
+    low, high = (ends[0], ends[0])
+    for row in ends:
+        if (row[other], row["epsilon"]) == (ends[0][other], ends[0]["epsilon"]):
+            low, high = min(low, row, key=lambda r: r[axis]), max(high, row, key=lambda r: r[axis])
+    costs = [
+        exact(frr_flips(row["features"], row["bits"], row["epsilon"]), row["features"]) for row in (low, high)
+    ]
+    return [
+        Finding(
+            says,
+            width <= MARGINAL,
+            f"q moves by at most {width:.4f} ({worst[0]}, {other} {worst[1]:,}, epsilon {worst[2]:g})",
+        ),
+        Finding(
+            f"the privacy budget is not affected either, {axis} {low[axis]:,} to {high[axis]:,}",
+            costs[1] <= 1.1 * costs[0],
+            f"its exact epsilon goes from {costs[0]:,.0f} to {costs[1]:,.0f} at a claimed {low['epsilon']:g}",
+        ),
+    ]
 
 
 def _sign_of(features: int, bits: int, epsilon: float, name: str) -> float | None:
     return SIGNS.get((features, bits)) if epsilon == 1.0 and name == "sign bit" else None
 
 
-_R_ELASTIC = (
-    "holds: r hardly moves q; since q stays, the exact epsilon grows in proportion to r, which the paper "
-    "calls "
-    "dimension-elastic"
-)
-_L_ELASTIC = "holds: from l = 20 on, l hardly moves q; the exact epsilon grows in proportion to l"
+_R_ELASTIC = "q does not depend on the number of features (r = 10 to 10,000)"
+_L_ELASTIC = "from l = 20 on, q does not depend on the number of bits"
 
 
 @figure(
@@ -287,7 +364,10 @@ def label_flips(run: FigureRun) -> FigureResult:
             if epsilon == 1.0 and classes in LABELS:
                 exact_epsilon = mechanism.guarantee.record
                 compared.append(
-                    Compared(f"q_Y, C = {classes}", LABELS[classes], q, None, exact_epsilon, epsilon)
+                    Compared(
+                        *(f"q_Y, C = {classes}", Formula(LABELS[classes]), q, None),
+                        *(exact_epsilon, epsilon),
+                    )
                 )
 
     def draw(canvas: Any) -> None:
@@ -303,165 +383,25 @@ def label_flips(run: FigureRun) -> FigureResult:
             }
             lines(axes, shown, xscale="log", yscale="log", xlabel="classes", ylabel=label)
 
-    stays = next(row["right"] for row in rows if row["epsilon"] == 1.0 and row["classes"] == 100)
+    many = [row for row in rows if row["classes"] >= 100 and row["epsilon"] <= 2.5]
+    width = max(row["q"] for row in many) - min(row["q"] for row in many)
+    stays = {row["classes"]: row["right"] for row in rows if row["epsilon"] == 1.0}
     return FigureResult(
         rows,
         draw,
         compared,
         honest="label-RR is honest: its exact epsilon is the claimed one",
-        verdict="holds, and says little: of 100 classes at epsilon 1 the true one is reported with "
-        f"{stays:.3f}",
-    )
-
-
-FEATURES, BITS, INTEGER_BITS = 1000, 10, 5
-EPSILONS = (0.1, 1.0, 2.0, 5.0, 10.0)
-#: Bounds of f-RR at `EPSILONS`, to be met to 1 %.
-FRR_BOUNDS = (38.83, 29.58, 19.11, 3.272, 0.326)
-
-
-def sensitivities(bits: int, integer_bits: int) -> NDArray[np.float64]:
-    """Return how far a flip of each bit moves a value: 2^(m + 1) for the sign, 2^(m - i) for bit i."""
-    steps = 2.0 ** (integer_bits - np.arange(bits, dtype=np.float64))
-    steps[0] = 2.0 ** (integer_bits + 1)
-    return steps
-
-
-def bit_errors(epsilon: float) -> dict[str, NDArray[np.float64]]:
-    """Return flip probability times sensitivity of every bit; of LATENT and OME on a bit 0 or 1 equally."""
-    moved = sensitivities(BITS, INTEGER_BITS)
-    latent, ome = corrected_latent(FEATURES, BITS, epsilon), corrected_ome(FEATURES, BITS, epsilon)
-    return {
-        "f-RR": frr_flips(FEATURES, BITS, epsilon) * moved,
-        "f-RR, not bit-aware": frr_flips(FEATURES, BITS, epsilon, bit_aware=False) * moved,
-        "corrected LATENT": _wrong(latent) * moved,
-        "corrected OME": _wrong(ome) * moved,
-    }
-
-
-def _wrong(mechanism: Any) -> NDArray[np.float64]:
-    """Return how often each bit is reported wrong, over a true 0 and a true 1."""
-    law = mechanism.probabilities()[0]
-    wrong: NDArray[np.float64] = 0.5 * (1.0 - law[:, 0] + law[:, 1])
-    return wrong
-
-
-def _numeric_errors(epsilon: float) -> dict[str, float]:
-    """Return E|report - value| of a feature, the record's budget split, over values of the codec's range."""
-    limit = 2.0**INTEGER_BITS
-    share: dict[str, Any] = {"epsilon": epsilon / FEATURES, "interval": (-limit, limit)}
-    bounds: dict[str, Any] = {
-        "Duchi": bitldp.Duchi(**share),
-        "PM": bitldp.Piecewise(**share),
-        "HM": bitldp.Hybrid(**share),
-        "PM-SUB": bitldp.PiecewiseSub(**share),
-        "Laplace": bitldp.Laplace(**share),
-    }
-    rng = np.random.default_rng(1)
-    x = rng.uniform(-limit, limit, 4000)
-    return {
-        name: float(np.mean(np.abs(each.randomize(x, rng=1, output="values") - x)))
-        for name, each in bounds.items()
-    }
-
-
-@figure(
-    "bitrand-3",
-    source="BitRand (ICLR 2022 submission), Fig. 3",
-    title="Expected error of a feature, 1000 features of 10 bits",
-    claim="f-RR has the tightest expected error at every budget, and the gap grows with it.",
-)
-def expected_error(run: FigureRun) -> FigureResult:
-    rows: list[dict[str, Any]] = []
-    compared = []
-    for epsilon, paper in zip(EPSILONS, FRR_BOUNDS, strict=True):
-        mechanism = bitldp.FRR(features=FEATURES, epsilon=epsilon, calibration="paper")
-        exact = mechanism.guarantee.record
-        totals = {name: float(each.sum()) for name, each in bit_errors(epsilon).items()}
-        compared.append(
-            Compared(f"f-RR's bound, epsilon {epsilon:g}", paper, totals["f-RR"], None, exact, epsilon)
-        )
-        totals |= _numeric_errors(epsilon)
-        rows += [{"epsilon": epsilon, "mechanism": name, "error": value} for name, value in totals.items()]
-        rows.append(
-            {"epsilon": epsilon, "mechanism": "f-RR, E|error| itself", "error": mechanism.expected_error()}
-        )
-
-    names = dict.fromkeys(row["mechanism"] for row in rows)
-    shown = {name: (EPSILONS, [row["error"] for row in rows if row["mechanism"] == name]) for name in names}
-    draw = panels({"": shown}, xlabel="claimed epsilon", ylabel="expected error", xscale="log", yscale="log")
-
-    honest = bitldp.HypercubePrivUnit(FEATURES, epsilon=1.0)
-    deviation = 2.0**INTEGER_BITS * honest.mean_variance() ** 0.5
-    return FigureResult(
-        rows,
-        draw,
-        compared,
-        honest=f"at an exact epsilon of 1 for the record, the best release of {FEATURES} numbers of "
-        f"[-32, 32] (HypercubePrivUnit) has a standard deviation of {deviation:,.0f} a feature: the mean of "
-        "many records can be had, not one record",
-        verdict="holds as drawn: the bound is met to the digit; what it leaves out is that epsilon 1 is "
-        f"{compared[1].exact:,.0f}",
-        parameters={"features": FEATURES, "bits": BITS, "integer_bits": INTEGER_BITS},
-    )
-
-
-@figure(
-    "bitrand-11",
-    source="BitRand, Fig. 11",
-    title="Expected error by bit, and its mean over the first k",
-    claim="f-RR's error is smaller on the significant bits, and smaller for the first k bits at every k.",
-)
-def expected_error_by_bit(run: FigureRun) -> FigureResult:
-    rows: list[dict[str, Any]] = []
-    compared = []
-    budgets = (0.1, 1.0, 2.0)
-    for epsilon in budgets:
-        errors = bit_errors(epsilon)
-        record = exact(frr_flips(FEATURES, BITS, epsilon), FEATURES)
-        for name, by_bit in errors.items():
-            top = np.cumsum(by_bit) / np.arange(1, BITS + 1)
-            rows += [
-                {
-                    "epsilon": epsilon,
-                    "law": name,
-                    "bit": bit,
-                    "error": float(by_bit[bit]),
-                    "mean": float(top[bit]),
-                }
-                for bit in range(BITS)
-            ]
-            ours = f"{by_bit[0]:.3g} / {top[-1]:.3g}"
-            compared.append(
-                Compared(
-                    f"{name}, sign / mean of all, epsilon {epsilon:g}",
-                    None,
-                    ours,
-                    None,
-                    record if name == "f-RR" else None,
-                    epsilon,
-                )
-            )
-
-    def draw(canvas: Any) -> None:
-        canvas.set_size_inches(9.0, 6.0)
-        grid = canvas.subplots(2, 3, sharex=True)
-        for column, epsilon in zip(grid.T, budgets, strict=True):
-            for axes, key in zip(column, ("error", "mean"), strict=True):
-                of = [row for row in rows if row["epsilon"] == epsilon]
-                shown = {
-                    name: (range(BITS), [row[key] for row in of if row["law"] == name])
-                    for name in dict.fromkeys(row["law"] for row in of)
-                }
-                lines(axes, shown, yscale="log", title=f"claimed epsilon {epsilon:g}")
-            column[1].set_xlabel("bit, from the sign on")
-        grid[0, 0].set_ylabel("expected error of the bit")
-        grid[1, 0].set_ylabel("mean of the first k")
-
-    return FigureResult(
-        rows,
-        draw,
-        compared,
-        verdict="holds: f-RR is below on the first bits and for every k; the last "
-        "bits of f-RR err more than a fair coin, and the exact epsilon is in the thousands",
+        findings=[
+            Finding(
+                "from 100 classes on, q_Y is hardly moved by their number",
+                width <= MARGINAL,
+                f"it moves by at most {width:.4f} up to an epsilon of 2.5",
+            ),
+            Finding(
+                "this is also true for p_Y, the probability that the label stays",
+                stays[100] - stays[2000] <= 0.1 * stays[100],
+                f"at epsilon 1 the true label is reported with {stays[100]:.4f} of 100 classes and "
+                f"{stays[2000]:.5f} of 2,000",
+            ),
+        ],
     )

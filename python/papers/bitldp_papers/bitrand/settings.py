@@ -108,6 +108,8 @@ class BitRandSettings(Settings):
         standard deviation that weights of such a layer begin with.
     radius : float
         Of the l2 ball that feature vectors are scaled to where they lie outside, for those of `ONCE`.
+    records, tested : int
+        Records that all clients hold together, and test records that score; 0: all there are.
     """
 
     mechanism: str = "bitrand"
@@ -130,6 +132,8 @@ class BitRandSettings(Settings):
     clip: float = 1.0
     spread: float = 2.0
     radius: float = 1.0
+    records: int = 0
+    tested: int = 0
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "quick": {
@@ -183,6 +187,8 @@ class BitRandSettings(Settings):
             checks.positive(name, getattr(self, name))
         for name in ("input_scale", "alpha"):
             checks.budget(name, getattr(self, name))
+        for name in ("records", "tested"):
+            checks.integer(name, getattr(self, name), 0)
 
     @property
     def private(self) -> bool:
@@ -198,6 +204,11 @@ class BitRandSettings(Settings):
     def labelled(self) -> bool:
         """True where a mechanism releases the labels of records."""
         return self.label_epsilon != math.inf
+
+    @property
+    def most(self) -> int | None:
+        """The most records that all clients hold together."""
+        return self.records or None
 
     @property
     def factor(self) -> float:

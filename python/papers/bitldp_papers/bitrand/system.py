@@ -40,7 +40,7 @@ from bitldp_papers.bitrand.updates import Layers, Shuffled
 from bitldp_papers.models import nets
 from bitldp_papers.run.client import Client
 from bitldp_papers.run.rounds import NO_PRIVACY, Descent, Mod, Privacy, Round, Rows, Turn
-from bitldp_papers.run.share import Holding, holdings, loaded
+from bitldp_papers.run.share import Holding, holding, holdings, loaded
 from bitldp_papers.run.system import System
 from bitldp_papers.run.vectors import Model, flat, in_ball, shaped
 
@@ -98,6 +98,26 @@ def seeded(settings: BitRandSettings, *key: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(settings.seed, spawn_key=key)
 
 
+def dealt(settings: BitRandSettings) -> list[Holding]:
+    """Return the records of every client."""
+    return holdings(settings.data, settings.clients, seed=settings.seed, most=settings.most)
+
+
+def every_record(settings: BitRandSettings) -> Holding:
+    """Return the records of all clients together."""
+    if settings.most is None:
+        data, train, _ = loaded(settings.data)
+        return Holding(train, data.train_labels)
+    return holding(settings.data, 0, 1, seed=settings.seed, most=settings.most)
+
+
+def scoring_records(settings: BitRandSettings) -> Holding:
+    """Return the test records that score."""
+    data, _, test = loaded(settings.data)
+    count = settings.tested or len(test)
+    return Holding(test[:count], data.test_labels[:count])
+
+
 class Dense(Round[BitRandSettings]):
     """Training of the paper's dense network, whichever way records or updates are released."""
 
@@ -111,7 +131,7 @@ class Dense(Round[BitRandSettings]):
     def _tests(self) -> dict[str, NDArray[np.float32]]:
         """Features of the test records, clean and (where records are) randomized, by a prefix of scores."""
         settings = self.settings
-        _, _, test = loaded(settings.data)
+        test = scoring_records(settings).x
         tests = {"": plain(settings, test)}
         if settings.private and settings.place == "features":
             seed = np.random.SeedSequence([settings.seed, _TEST])
@@ -119,7 +139,7 @@ class Dense(Round[BitRandSettings]):
         return tests
 
     def scores(self, model: Sequence[NDArray[Any]]) -> Mapping[str, float]:
-        labels = loaded(self.settings.data)[0].test_labels
+        labels = scoring_records(self.settings).y
         scores: dict[str, float] = {}
         for prefix, x in self._tests.items():
             for name, score in nets.judged(nets.logits(list(model), x), labels).items():
@@ -187,20 +207,20 @@ class RecordRounds(Dense):
         """Return the records that a client trains on: as they were released, or as they are."""
         settings = self.settings
         if not settings.private:
-            held = client.holding(settings)
+            held = client.holding(settings, settings.most)
             return plain(settings, held.x), held.y
         data, train, _ = loaded(settings.data)
         features = settings.features_mechanism(train.shape[1])
         labels = settings.label_mechanism(data.classes) if settings.labelled else None
 
         def original() -> tuple[NDArray[Any], NDArray[Any] | None]:
-            held = client.holding(settings)
+            held = client.holding(settings, settings.most)
             return sources(settings, held.x), held.y if labels is not None else None
 
         released = released_once(settings, client, features, labels, "values", original)
         x = ranged(settings, np.asarray(released.features), features)
         if labels is None:
-            return x, client.holding(settings).y
+            return x, client.holding(settings, settings.most).y
         assert released.labels is not None
         return x, targets(labels, released.labels)
 
@@ -215,8 +235,9 @@ class RecordRounds(Dense):
         settings = self.settings
         if settings.mechanism == "random":
             return self.initial()
-        data, train, _ = loaded(settings.data)
-        x, y = randomized(settings, train, rng=seeded(settings, _RELEASE)), data.train_labels
+        data, _, _ = loaded(settings.data)
+        held = every_record(settings)
+        x, y = randomized(settings, held.x, rng=seeded(settings, _RELEASE)), held.y
         if settings.private and settings.labelled:
             labels: Any = settings.label_mechanism(data.classes)
             y = targets(labels, labels.randomize(y, rng=seeded(settings, _LABELS)))
@@ -260,7 +281,7 @@ class Updates(Dense, Descent[BitRandSettings]):
 
     def train(self, turn: Turn) -> Model:
         """Train the received model on the client's records."""
-        held = turn.client.holding(self.settings)
+        held = turn.client.holding(self.settings, self.settings.most)
         model = self.fitted(turn, plain(self.settings, held.x), held.y)
         return model if self.layers is None else self.layers.standardized(model)
 
@@ -277,7 +298,7 @@ class Updates(Dense, Descent[BitRandSettings]):
     @cached_property
     def _held(self) -> tuple[NDArray[np.float32], NDArray[Any]]:
         """Every client's records, (clients, n, features) and (clients, n): as many of each."""
-        held = holdings(self.settings.data, self.settings.clients, seed=self.settings.seed)
+        held = dealt(self.settings)
         least = min(len(each.x) for each in held)
         return (
             np.stack([plain(self.settings, each.x[:least]) for each in held]),
@@ -353,11 +374,11 @@ class OnceRound(Round[BitRandSettings]):
 
     @cached_property
     def _test(self) -> NDArray[np.float64]:
-        return self._inside(loaded(self.settings.data)[2])
+        return self._inside(scoring_records(self.settings).x)
 
     def scores(self, model: Sequence[NDArray[Any]]) -> Mapping[str, float]:
         table = once.scores_of(model, self._test, self.settings.clients)
-        return nets.judged(table, loaded(self.settings.data)[0].test_labels)
+        return nets.judged(table, scoring_records(self.settings).y)
 
     def _original(self, held: Holding) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
         """Return a client's records as they are released: the label apart, or packed with the features."""
@@ -378,7 +399,7 @@ class OnceRound(Round[BitRandSettings]):
             release.features,
             release.labels,
             "codes",
-            lambda: self._original(client.holding(self.settings)),
+            lambda: self._original(client.holding(self.settings, self.settings.most)),
         )
         return self._answer(released.features, released.labels)
 
@@ -387,9 +408,7 @@ class OnceRound(Round[BitRandSettings]):
         features: Any = self.release.features
         labels: Any = self.release.labels
         answers = []
-        for index, held in enumerate(
-            holdings(self.settings.data, self.settings.clients, seed=self.settings.seed)
-        ):
+        for index, held in enumerate(dealt(self.settings)):
             x, y = self._original(held)
             if y is not None:
                 y = labels.randomize(y, rng=seeded(self.settings, _LABELS, index))
@@ -408,7 +427,7 @@ def released_once(
     original: Callable[[], tuple[NDArray[Any], NDArray[Any] | None]],
 ) -> Released:
     """Return the client's records as they were released, the first time that they are asked for."""
-    client.same(settings)
+    client.same(settings, settings.most)
     needed = added(features.guarantee.record, 0.0 if labels is None else labels.guarantee.record)
     kept = client.private_data(features, needed, labels=labels, output=output)
     return kept.get(original, rng=client.release_seed(settings))

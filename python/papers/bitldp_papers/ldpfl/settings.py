@@ -45,6 +45,9 @@ class LDPFLSettings(Settings):
         Of the fixed-point code (sign, whole, fraction) of an extracted feature.
     records, tested : int
         Records that all clients hold together, and test records that each looks at; 0: all there are.
+    dealt : int
+        Clients that the records are dealt to, of whom the first take part: with 50, each of two clients holds
+        what it holds as one of fifty, as in the paper. 0: those that take part.
     filters, blocks : int
         Of the client's own convolutional network: filters of the first block (each next one has twice as
         many), and 2 or 3 blocks, as in the paper's Figs. 3 and 4.
@@ -70,6 +73,7 @@ class LDPFLSettings(Settings):
     integer_bits: int = 4
     records: int = 0
     tested: int = 0
+    dealt: int = 0
     filters: int = 32
     blocks: int = 2
     extractor_epochs: int = 50
@@ -145,6 +149,9 @@ class LDPFLSettings(Settings):
         for name in ("rate", "extractor_rate"):
             checks.positive(name, getattr(self, name))
         checks.budget("ridge", self.ridge)
+        checks.integer("dealt", self.dealt, 0)
+        if 0 < self.dealt < self.clients:
+            raise ValueError(f"dealt: must be 0, or at least the {self.clients} clients that take part")
         self.codec()  # refuses bits that do not fit each other
 
     def codec(self) -> bitldp.FixedPoint:
@@ -167,6 +174,11 @@ class LDPFLSettings(Settings):
     def most(self) -> int | None:
         """The most records that all clients hold together."""
         return self.records or None
+
+    @property
+    def shares(self) -> int:
+        """The number of clients that the records are dealt to."""
+        return self.dealt or self.clients
 
     @property
     def training(self) -> Training:

@@ -29,11 +29,23 @@ from bitldp_papers.models import nets
 from bitldp_papers.models.steps import OPTIMIZERS
 from bitldp_papers.run.client import Client
 from bitldp_papers.run.rounds import NO_PRIVACY, Privacy, Round, Rows, Turn, course
-from bitldp_papers.run.share import holdings, loaded
+from bitldp_papers.run.share import Holding, holding, loaded
 from bitldp_papers.run.system import System
 from bitldp_papers.run.vectors import Model
 
-__all__ = ["SYSTEM", "DropOne", "client_app", "learned", "own_networks", "server_app", "tested"]
+__all__ = [
+    "SYSTEM",
+    "DropOne",
+    "OwnNetwork",
+    "client_app",
+    "fitted_network",
+    "learned",
+    "looked",
+    "of_networks",
+    "own_networks",
+    "server_app",
+    "tested",
+]
 
 FEWEST = 3  # clients, for one to be dropped
 _SHARED = 0x57A7  # of the seed of the weights that all clients begin from
@@ -67,13 +79,18 @@ def tested(settings: LDPFLSettings) -> tuple[NDArray[np.float32], NDArray[Any]]:
     return test[:count], data.test_labels[:count]
 
 
+def holding_of(settings: LDPFLSettings, client: Client) -> Holding:
+    """Return the records of a client that takes part."""
+    return replace(client, clients=settings.dealt or client.clients).holding(settings, settings.most)
+
+
 def kept_network(settings: LDPFLSettings, client: Client) -> list[NDArray[np.float32]]:
     """Return the client's own network; trained once, then kept in its folder."""
     path = client.folder / "extractor.npz"
     if path.exists():
         with np.load(path, allow_pickle=False) as file:
             return [file[name] for name in sorted(file.files)]
-    held = client.holding(settings, settings.most)
+    held = holding_of(settings, client)
     network = own_network(settings, held.x, held.y, client.training_seed(settings, 0))
     with replacing(path) as file:
         np.savez(file, **{f"{index:03}": array for index, array in enumerate(network)})  # type: ignore[arg-type]
@@ -96,49 +113,91 @@ class OwnNetwork:
     features, tests : ndarray of float32, shape (n, flat)
         Of its records and of the test records.
     labels : ndarray of int, shape (n,)
-    course : tuple of (float, float)
+    course : ndarray of float, shape (epochs, 2)
         Accuracy of the network on the client's records and on the test records, after each epoch.
     """
 
     features: NDArray[np.float32]
     tests: NDArray[np.float32]
     labels: NDArray[Any]
-    course: tuple[tuple[float, float], ...]
+    course: NDArray[np.float64]
+
+
+def of_networks(settings: LDPFLSettings) -> LDPFLSettings:
+    """Return the settings that clients' own networks depend on, the rest as by default."""
+    dense = ("bits", "integer_bits", "hidden", "rounds", "epochs", "batch", "rate", "optimizer")
+    others = ("mechanism", "epsilon", "alpha", *dense, "out", "resume")
+    usual = LDPFLSettings()
+    words: dict[str, Any] = {name: getattr(usual, name) for name in others}
+    return replace(settings, **words, clients=settings.shares, dealt=settings.shares)
+
+
+def fitted_network(settings: LDPFLSettings, index: int) -> dict[str, NDArray[Any]]:
+    """Return the parameters ("000", ...) of a client's own network, and its "course".
+
+    Parameters
+    ----------
+    settings : LDPFLSettings
+    index : int
+        Of the client, from 0.
+
+    Returns
+    -------
+    dict
+        As `OwnNetwork` describes the course: what a sweep keeps, since nothing else takes long.
+    """
+    network, (tests, labels) = settings.network(), tested(settings)
+    held = _held(settings, index)
+    seed = np.random.SeedSequence(settings.seed, spawn_key=(_TRAIN, index, 0))
+    epochs: list[tuple[float, float]] = []
+
+    def watch(current: Any) -> None:
+        some = slice(len(labels))
+        own = extractor.accuracy(network, current, held.x[some], held.y[some])
+        epochs.append((own, extractor.accuracy(network, current, tests, labels)))
+
+    trained = own_network(settings, held.x, held.y, seed, watch)
+    return {**{f"{i:03}": array for i, array in enumerate(trained)}, "course": np.array(epochs)}
+
+
+def looked(settings: LDPFLSettings, index: int, fitted: Mapping[str, NDArray[Any]]) -> OwnNetwork:
+    """Return what a client's own network, as of `fitted_network`, makes of its records and the tests."""
+    network, held = settings.network(), _held(settings, index)
+    trained = [fitted[name] for name in sorted(fitted) if name != "course"]
+    own, seen = (extractor.extract(network, trained, each) for each in (held.x, tested(settings)[0]))
+    return OwnNetwork(own, seen, held.y, fitted["course"])
+
+
+def _held(settings: LDPFLSettings, index: int) -> Holding:
+    return holding(settings.data, index, settings.shares, seed=settings.seed, most=settings.most)
 
 
 def own_networks(settings: LDPFLSettings) -> tuple[OwnNetwork, ...]:
     """Return the networks of all clients of a run; those that are the same are trained once."""
-    dense = ("bits", "integer_bits", "hidden", "rounds", "epochs", "batch", "rate", "optimizer")
-    others = ("mechanism", "epsilon", "alpha", *dense, "out", "resume")
-    usual = LDPFLSettings()
-    return _own_networks(replace(settings, **{name: getattr(usual, name) for name in others}))
+    chosen = of_networks(settings)
+    return tuple(_own_network(chosen, index) for index in range(settings.clients))
 
 
-@lru_cache(maxsize=4)
-def _own_networks(settings: LDPFLSettings) -> tuple[OwnNetwork, ...]:
-    network = settings.network()
-    tests, labels = tested(settings)
-    networks = []
-    held_by = holdings(settings.data, settings.clients, seed=settings.seed, most=settings.most)
-    for index, held in enumerate(held_by):
-        seed = np.random.SeedSequence(settings.seed, spawn_key=(_TRAIN, index, 0))
-        epochs: list[tuple[float, float]] = []
-
-        def watch(current: Any, held: Any = held, epochs: list[tuple[float, float]] = epochs) -> None:
-            some = slice(len(labels))
-            own = extractor.accuracy(network, current, held.x[some], held.y[some])
-            epochs.append((own, extractor.accuracy(network, current, tests, labels)))
-
-        trained = own_network(settings, held.x, held.y, seed, watch)
-        own, looked = (extractor.extract(network, trained, each) for each in (held.x, tests))
-        networks.append(OwnNetwork(own, looked, held.y, tuple(epochs)))
-    return tuple(networks)
+@lru_cache(maxsize=64)
+def _own_network(settings: LDPFLSettings, index: int) -> OwnNetwork:
+    return looked(settings, index, fitted_network(settings, index))
 
 
 class LDPFLRound(Round[LDPFLSettings]):
-    """A dense network, trained on the bits of the clients' extracted features."""
+    """A dense network, trained on the bits of the clients' extracted features.
+
+    Parameters
+    ----------
+    settings : LDPFLSettings
+    networks : sequence of OwnNetwork, optional
+        Without messages, the clients' own networks where they are known: else `own_networks`.
+    """
 
     clients_score = True
+
+    def __init__(self, settings: LDPFLSettings, networks: Sequence[OwnNetwork] | None = None) -> None:
+        super().__init__(settings)
+        self._networks = networks
 
     def initial(self) -> Model:
         settings = self.settings
@@ -166,7 +225,7 @@ class LDPFLRound(Round[LDPFLSettings]):
         settings = self.settings
 
         def original() -> NDArray[np.float32]:
-            held = client.holding(settings, settings.most)
+            held = holding_of(settings, client)
             return extractor.extract(settings.network(), kept_network(settings, client), held.x)
 
         if settings.mechanism == WITHOUT:
@@ -196,7 +255,7 @@ class LDPFLRound(Round[LDPFLSettings]):
     def train(self, turn: Turn) -> Model:
         """Train the received dense network on the client's randomized bits and its true labels."""
         settings, client = self.settings, turn.client
-        labels = client.holding(settings, settings.most).y
+        labels = holding_of(settings, client).y
         seed = client.training_seed(settings, turn.number)
         return self.fitted(turn.arrays(), self._bits(client), labels, seed)
 
@@ -215,7 +274,7 @@ class LDPFLRound(Round[LDPFLSettings]):
     def _clients(self) -> list[tuple[NDArray[np.uint8], NDArray[Any], NDArray[np.uint8]]]:
         """Bits of each client's records, their labels, and the bits of the test records."""
         settings, clients = self.settings, []
-        for index, own in enumerate(own_networks(settings)):
+        for index, own in enumerate(self._networks or own_networks(settings)):
             bits = plain_bits(settings, own.features) if settings.mechanism == WITHOUT else None
             if bits is None:
                 mechanism: Any = settings.build(settings.flat())
@@ -262,13 +321,15 @@ class DropOne(FedAvg):
         return super().aggregate_train(server_round, without_one(came, self._seed, server_round))
 
 
-def learned(settings: LDPFLSettings) -> dict[str, Any]:
+def learned(settings: LDPFLSettings, networks: Sequence[OwnNetwork] | None = None) -> dict[str, Any]:
     """Return the course of a run without messages: scores after each round, and the epsilons.
 
     Parameters
     ----------
     settings : LDPFLSettings
         Releases take their randomness from its seed: for experiments only.
+    networks : sequence of OwnNetwork, optional
+        The clients' own networks; by default as of `own_networks`.
 
     Returns
     -------
@@ -276,7 +337,7 @@ def learned(settings: LDPFLSettings) -> dict[str, Any]:
         "accuracy" and "loss", lists by round, on clean test records seen through each client's own network,
         averaged over the clients; "claimed" and "exact" epsilon of a record's features.
     """
-    rounds = LDPFLRound(settings)
+    rounds = LDPFLRound(settings, networks)
     rows, about = course(rounds, every=1)[1:], rounds.privacy()
     scores = {name: [row[name] for row in rows] for name in ("accuracy", "loss")}
     return {**scores, "claimed": about.claimed, "exact": about.record}
