@@ -49,7 +49,7 @@ for _name, _source, _title, _claim, _minutes, _trials in (
         "gradient inversion, which FedSel, MVU and BitRand name as the threat",
         "Inversion: whose record a released gradient was made of",
         "A gradient that is released through a mechanism no longer gives the record away.",
-        (0.5, 1.0, 3.0),
+        (1.2, 3.0, 10.0),
         (20, 50, 200),
     ),
 ):
@@ -61,9 +61,9 @@ for _name, _source, _title, _claim, _minutes, _trials in (
 @figure(
     "attack-rounds",
     source="ours: the systems of BRR, MVU and FedSel release in every round",
-    title="Rounds: the inversion attack over a whole run, an epsilon of each round",
+    title="Inversion over a run of rounds, with an epsilon of each",
     claim="A budget that is small in each round protects the record in a run of rounds.",
-    minutes=(1.0, 2.0, 6.0),
+    minutes=(1.2, 3.0, 16.0),
 )
 def rounds(run: FigureRun) -> FigureResult:
     """Attack a training of one, several and many rounds; the log-likelihoods of the rounds are added."""
@@ -104,7 +104,7 @@ def rounds(run: FigureRun) -> FigureResult:
             {"": shown},
             xscale="log",
             xlabel="rounds",
-            ylabel="share of clients whose record is found",
+            ylabel="share of records found",
             ylim=(-0.02, 1.04),
         ),
         compared,
