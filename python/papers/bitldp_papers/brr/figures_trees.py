@@ -122,7 +122,6 @@ def trees(run: FigureRun) -> FigureResult:
             size=(3.7 * len(there), 4.4),
             xlabel="total epsilon",
             ylabel="RMSE, targets of [-1, 1]",
-            yscale="log",
         ),
         compared=compared,
         honest="Central privacy: a trusted curator sees all records; epsilon is of one record more or less. "

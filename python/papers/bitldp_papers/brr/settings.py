@@ -55,8 +55,9 @@ class BRRSettings(Settings):
     points : int
         Points that the range of a number is cut to for BRR and GRR.
     corrected : bool
-        "sgd", "trees": whether the mean of BRR's reports is divided by its public gain about 0, which the
-        paper does not do: at epsilon 1 the mean of its reports is a third of a small number.
+        "sgd": whether the mean of BRR's reports is divided by its public gain about 0, which the paper does
+        not do: at epsilon 1 the mean of its reports is a third of a small number. Leaves of trees are not
+        divided: the trees that follow fit what is left.
     net : {"dense", "cnn"}
         "sgd": one hidden layer, or the paper's convolutions, for images of 28 x 28.
     hidden, epochs, batch : int

@@ -272,13 +272,13 @@ class Runs:
             for score in ("accuracy", "auc"):
                 word = "AUC" if score == "auc" else score
                 panel: dict[str, Any] = shown.setdefault(f"{word}, {which}", {})
+                panel["constant"] = constant[score]
                 for name in names:
                     some = {value: self.of(name, score, rates, **{key: value}) for value in values}
                     kept = [value for value in values if some[value]]
                     panel[name] = scored(kept, [some[value] for value in kept])
                 for name, of_rates in clean.items():
                     panel[f"{name}, without noise"] = fmean(self.of(name, score, of_rates))
-                panel["constant"] = constant[score]
         high = 3.3 * -(-len(shown) // 2) + 0.9
         words: dict[str, Any] = {"size": (7.6, high), "columns": 2, "xlabel": key, **more}
         return panels(shown, **words)
