@@ -208,7 +208,8 @@ def _bit_findings(rows: Sequence[dict[str, Any]], budgets: Sequence[float]) -> l
     def values(key: str, name: str, epsilon: float) -> NDArray[np.float64]:
         return np.array([row[key] for row in rows if row["law"] == name and row["epsilon"] == epsilon])
 
-    first, every = [], []
+    first: list[NDArray[np.bool_]] = []
+    every: list[NDArray[np.bool_]] = []
     for epsilon in budgets:
         for key, kept in (("error", first), ("mean", every)):
             best = np.min([values(key, name, epsilon) for name in others], axis=0)

@@ -142,7 +142,7 @@ def _against(
 
 def _side_by_side(shown: dict[str, dict[str, Any]], height: float, metric: str) -> Any:
     """Return the drawing of scores by claimed epsilon, a panel a data set."""
-    size = (4.2 * len(shown) + 1.4, height)
+    size = (max(8.0, 4.2 * len(shown) + 1.4), height)  # wide enough for two columns of names
     return panels(shown, size=size, xlabel="claimed epsilon of the features", ylabel=f"{metric}, %")
 
 
@@ -191,10 +191,10 @@ _BITWISE = features()[:2]
 
 
 for _number, _metric, _where, _minutes, _baselines, _printed, _budget in (
-    (15, "accuracy", "features", (1.0, 6.0, 600.0), features(), FEATURES, math.inf),
+    (15, "accuracy", "features", (0.7, 5.0, 600.0), features(), FEATURES, math.inf),
     (19, "auc", "features", (0.1, 0.3, 10.0), features(), FEATURES, math.inf),
     (
-        *(16, "accuracy", "gradients", (0.5, 4.0, 900.0)),
+        *(16, "accuracy", "gradients", (0.2, 2.0, 900.0)),
         *([*updates(anonymiser=False), *_BITWISE], GRADIENTS, 1.0),
     ),
     (
@@ -202,11 +202,11 @@ for _number, _metric, _where, _minutes, _baselines, _printed, _budget in (
         *([*updates(anonymiser=False), *_BITWISE], GRADIENTS, 1.0),
     ),
     (
-        *(17, "accuracy", _BEHIND, (0.5, 4.0, 900.0)),
+        *(17, "accuracy", _BEHIND, (0.1, 0.3, 10.0)),
         *([*updates(anonymiser=True), *_BITWISE], ANONYMOUS, 1.0),
     ),
     (
-        *(8, "auc", _BEHIND, (0.5, 4.0, 10.0)),
+        *(8, "auc", _BEHIND, (0.5, 4.0, 900.0)),
         *([*updates(anonymiser=True), *_BITWISE], ANONYMOUS, 1.0),
     ),
 ):
@@ -239,8 +239,14 @@ def _labels(run: FigureRun, metric: str) -> FigureResult:
     x = budgets(run)
 
     def by_seed(panel: str, kind: str, budget: float) -> list[float]:
-        where = {"panel": panel, "label": kind, "label_epsilon": budget, "mechanism": OURS}
+        where: dict[str, Any] = {
+            **{"panel": panel, "label": kind, "label_epsilon": budget, "mechanism": OURS}
+        }
         return [fmean(of(results, metric, **where, seed=seed)) for seed in run.seeds]
+
+    def at(panel: str, kind: str, budget: float, epsilon: float) -> list[float]:
+        words: dict[str, Any] = {"panel": panel, "label": kind, "label_epsilon": budget}
+        return of(results, metric, epsilon=epsilon, **words)
 
     compared, findings = [], []
     index = 0 if metric == "accuracy" else 1
@@ -259,16 +265,7 @@ def _labels(run: FigureRun, metric: str) -> FigureResult:
     shown: dict[str, dict[str, Any]] = {
         panel: {
             **{
-                f"{kind}, {budget:g}": scored(
-                    x,
-                    [
-                        of(
-                            *(results, metric),
-                            **{"panel": panel, "label": kind, "label_epsilon": budget, "epsilon": e},
-                        )
-                        for e in x
-                    ],
-                )
+                f"{kind}, {budget:g}": scored(x, [at(panel, kind, budget, e) for e in x])
                 for budget in some
                 for kind in kinds
             },

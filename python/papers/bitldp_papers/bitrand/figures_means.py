@@ -149,8 +149,8 @@ def mean_error(run: FigureRun) -> FigureResult:
                             "exact": mechanism.guarantee.record,
                         }
                     )
-            zero = {"data": data, "seed": seed, "epsilon": None, "mechanism": "say 0", "exact": 0.0}
-            rows.append({**zero, "rmse": float(np.sqrt(np.mean(truth**2)))})
+            said = {"data": data, "seed": seed, "epsilon": None, "mechanism": "say 0", "exact": 0.0}
+            rows.append({**said, "rmse": float(np.sqrt(np.mean(truth**2)))})
     names = [name for name in dict.fromkeys(row["mechanism"] for row in rows) if name != "say 0"]
     papers = [name for name in names if name != BEST]
 

@@ -126,14 +126,14 @@ def table_1(run: FigureRun) -> FigureResult:
             f"needs the files of {', '.join(missing)} (--data NAME=FILE); other sets stand in",
         )
     ]
-    ours = [each for each in compared if each.what.startswith("AG")]
-    if ours:
-        share = float(ours[0].ours) / ours[0].stands
+    of_ag = [each for each in compared if each.what.startswith("AG")]
+    if of_ag:
+        share = float(of_ag[0].ours) / of_ag[0].stands
         findings.append(
             Finding(
                 "AG as large as in the paper",
-                all(each.agrees for each in ours),
-                f"{ours[0].ours:,} of {ours[0].stands:,.0f} records, {share:.0%}",
+                all(each.agrees for each in of_ag),
+                f"{of_ag[0].ours:,} of {of_ag[0].stands:,.0f} records, {share:.0%}",
             )
         )
     return FigureResult(rows, None, compared, stand_in=STAND_IN, findings=findings)

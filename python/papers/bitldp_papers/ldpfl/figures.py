@@ -9,6 +9,8 @@ from functools import lru_cache, partial
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from bitldp_papers.data import Dataset
 from bitldp_papers.figures import (
     Compared,
@@ -156,7 +158,7 @@ def local_networks(run: FigureRun, spec: dict[str, Any], data: str) -> FigureRes
     kinds = ("own records", "test records")
     for seed in run.each(run.seeds, "seed"):
         group = networks(run, settings_of(run, spec, seed, data=data))
-        course = sum(each.course for each in group) / len(group)
+        course = np.mean([each.course for each in group], axis=0)
         for turn, scores in enumerate(100.0 * course, 1):
             rows.append({"seed": seed, "epoch": turn, **dict(zip(kinds, map(float, scores), strict=True))})
     epochs = sorted({row["epoch"] for row in rows})
