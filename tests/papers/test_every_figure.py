@@ -33,7 +33,7 @@ def test_it_is_made(entry, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert found["status"] == "done", found["reason"]
     assert found["rows"]
     assert found["compared"]
-    assert found["verdict"]
+    assert found["findings"]
     names = {path.name for path in (folder / entry.name).iterdir()} - {"steps"}
     assert names == {"figure.json", "figure.csv", "figure.svg", "figure.png"}
 

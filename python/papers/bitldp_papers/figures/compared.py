@@ -52,6 +52,10 @@ class Compared:
     claimed: float | None = None
     tolerance: float | None = None
 
+    def __post_init__(self) -> None:
+        if self.paper is not None and not isinstance(self.paper, (Printed, ReadOff, Formula)):
+            raise TypeError(f"paper: must be Printed, ReadOff, Formula or None; got {self.paper!r}")
+
     @classmethod
     def scored(
         cls,
@@ -67,7 +71,7 @@ class Compared:
 
     @property
     def kind(self) -> str | None:
-        """Return "printed", "drawn", "formula", "unchecked" (a plain number or a word), or None."""
+        """Return "printed", "drawn", "formula", or None."""
         kind: str | None = stated(self.paper)["kind"]
         return kind
 

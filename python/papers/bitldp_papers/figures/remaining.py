@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -65,7 +66,8 @@ class Remaining:
 
     Notes
     -----
-    What is left at the recorded speed, times the measured time of what has ended over its recorded time.
+    What is left at the recorded speed, times the measured time of what has ended over its recorded time. The
+    last fifth of the work counts most, since other programs come and go.
     """
 
     def __init__(self, seconds: Mapping[str, float], clock: Callable[[], float] = time.monotonic) -> None:
@@ -73,13 +75,15 @@ class Remaining:
         self._clock = clock
         self._begun = clock()
         self._measured = self._recorded = _PRIOR
+        self._memory = max(0.2 * sum(self._left.values()), 1.0)
 
     def ended(self, name: str, *, made: bool = True) -> None:
         """Note that a figure ended; one that was there already, or has no data, measures nothing."""
         expected = self._left.pop(name, 0.0)
         if made:
-            self._measured += self._clock() - self._begun
-            self._recorded += expected
+            fade = math.exp(-expected / self._memory)
+            self._measured = fade * self._measured + self._clock() - self._begun
+            self._recorded = fade * self._recorded + expected
         self._begun = self._clock()
 
     def seconds(self) -> float:

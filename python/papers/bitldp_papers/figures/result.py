@@ -34,8 +34,6 @@ class FigureResult:
         What is attainable at the claimed epsilon by the recommended mechanism; empty where that says nothing.
     stand_in : str
         Which data stand in for the paper's, and how they differ; empty where the paper's own are used.
-    verdict : str
-        One line: what holds, what does not, why; made of the findings.
     parameters : mapping
         What was run with, for the JSON.
     findings : sequence of Finding
@@ -47,15 +45,13 @@ class FigureResult:
     compared: Sequence[Compared] = ()
     honest: str = ""
     stand_in: str = ""
-    verdict: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     findings: Sequence[Finding] = ()
 
-    def __post_init__(self) -> None:
-        if self.findings:
-            if self.verdict:
-                raise ValueError("verdict: is made of the findings; give one of both")
-            object.__setattr__(self, "verdict", verdict_of(self.findings))
+    @property
+    def verdict(self) -> str:
+        """Return in one line what holds, what does not, and why."""
+        return verdict_of(self.findings)
 
     def document(self) -> dict[str, Any]:
         """Return all but the drawing as JSON values; infinities are left to `jsonable`."""

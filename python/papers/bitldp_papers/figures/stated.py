@@ -86,8 +86,8 @@ class Formula:
     value: float
 
 
-#: What stands beside a number of ours; a plain number or a word is one that nobody has looked up.
-Stated: TypeAlias = Printed | ReadOff | Formula | float | str | None
+#: What stands beside a number of ours.
+Stated: TypeAlias = Printed | ReadOff | Formula | None
 
 
 def stated(paper: Stated) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def stated(paper: Stated) -> dict[str, Any]:
     Returns
     -------
     dict
-        "kind" is "printed", "drawn", "formula", "unchecked" or None; "paper" the number of the first two,
+        "kind" is "printed", "drawn", "formula" or None; "paper" the number of the first two,
         "within" its uncertainty, "text" as it is printed; "formula" that of the third.
     """
     result: dict[str, Any] = {"kind": None, "paper": None, "within": None, "text": None, "formula": None}
@@ -107,4 +107,4 @@ def stated(paper: Stated) -> dict[str, Any]:
         return result | {"kind": "drawn", "paper": paper.value, "within": paper.within}
     if isinstance(paper, Formula):
         return result | {"kind": "formula", "formula": paper.value}
-    return result if paper is None else result | {"kind": "unchecked"}
+    return result
