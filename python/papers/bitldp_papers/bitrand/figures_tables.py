@@ -182,8 +182,7 @@ def table_2(run: FigureRun) -> FigureResult:
     costs = {name: column(results, "exact", mechanism=name)[0] for name in (OURS, "ldp-fl")}
     findings = [
         Finding(
-            "f-RR is above every baseline, LDP-FL too (the claim of Figures 8 and 17), in the paper's own "
-            "table",
+            "f-RR is above every baseline, LDP-FL too, in the paper's own Table 2",
             above == 0,
             f"LDP-FL is above it at {above} of {len(leads)} epsilons, by {min(leads):.2f} to "
             f"{max(leads):.2f}",
