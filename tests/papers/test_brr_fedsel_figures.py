@@ -153,17 +153,9 @@ def test_places_of_a_user_get_codes_of_tiles(tmp_path: Path) -> None:
     # A prefix of two characters is a quarter of the square around all.
     quarter = {code[:2] for code, (x, y) in zip(codes, points, strict=True) if x < 0.4}
     assert len(quarter) == 1
-    places = replace(
-        two_classes(),
-        task="locations",
-        **{
-            "train": points[20:],
-            "test": points[:20],
-            "train_labels": np.empty(0),
-            "test_labels": np.empty(0),
-        },
-        **{"classes": 0, "low": np.zeros(2), "high": np.ones(2), "columns": ("x", "y")},
-    )
+    words: dict[str, Any] = {"train": points[20:], "test": points[:20], "classes": 0, "columns": ("x", "y")}
+    words |= {"train_labels": np.empty(0), "test_labels": np.empty(0), "low": np.zeros(2), "high": np.ones(2)}
+    places = replace(two_classes(), task="locations", **words)
     run = FigureRun(tmp_path / "figure", form="quick", given=("foursquare", places))
     try:
         regions, errors = (figures()[name].make(run) for name in ("brr-6-b", "brr-7-b"))
@@ -192,20 +184,10 @@ def test_figure_4_right_is_of_photographs_or_says_what_it_needs(
     assert "--data cifar10=FILE" in rows[0].ours
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "fedsel-2-f",
-        "fedsel-2-g",
-        "fedsel-2-h",
-        "fedsel-2-i",
-        "fedsel-3-a",
-        "fedsel-3-b",
-        "fedsel-3-c",
-        "fedsel-rates",
-        "fedsel-table-3",
-    ],
-)
+FEDSEL = [f"fedsel-{each}" for each in ("2-f", "2-g", "2-h", "2-i", "3-a", "3-b", "3-c", "rates", "table-3")]
+
+
+@pytest.mark.parametrize("name", FEDSEL)
 def test_every_learning_figure_of_fedsel_has_constants_in_table_and_drawing(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

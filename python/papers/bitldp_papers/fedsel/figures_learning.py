@@ -67,7 +67,7 @@ def outcome(
 ) -> FigureResult:
     """Return the result of a panel: gains of methods over others at epsilon 2, and constants beside them."""
     constant = constants(data, model)
-    where = {"epsilon": 2.0}
+    where: dict[str, Any] = {"epsilon": 2.0}
     compared = []
     for rates, how in ((EQUAL, "equal rate"), (PUBLIC, "public rates")):
         for score in ("accuracy", "auc", "loss"):
