@@ -312,7 +312,8 @@ def batches(run: FigureRun) -> FigureResult:
     chosen: dict[str, Any] = {f"{each}-PM": {**METHODS[f"{each}-PM"], "split": "free"} for each in some}
     chosen |= methods("PM")
     most = len(data.train) // rounds
-    sizes = [size for size in ((100, 325, 1000) if run.quick else (50, 100, 325, 1000)) if size <= most]
+    asked = (100, 325, 1000) if run.quick else (50, 100, 325, 1000)
+    sizes = [size for size in asked if size <= most] or [most]
     for rates in (EQUAL, PUBLIC):
         runs.add(chosen, sizes, "batch", rates=rates)
     runs.add(methods("NP"), sizes[-1:], "batch", rates=PUBLIC)
