@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 pytest.importorskip("flwr", reason="the extra fl is not installed")
 pytest.importorskip("jax", reason="the extra fl is not installed")
@@ -19,6 +20,7 @@ from bitldp_papers.data import Dataset, load, regions_by_prefix
 from bitldp_papers.fedsel import figures_table, runs
 from bitldp_papers.figures import FigureRun, Printed, figures
 from bitldp_papers.models import linear
+from bitldp_papers.mvu import figures as mvu_figures
 from sklearn.metrics import roc_auc_score
 
 
@@ -151,17 +153,9 @@ def test_places_of_a_user_get_codes_of_tiles(tmp_path: Path) -> None:
     # A prefix of two characters is a quarter of the square around all.
     quarter = {code[:2] for code, (x, y) in zip(codes, points, strict=True) if x < 0.4}
     assert len(quarter) == 1
-    places = replace(
-        two_classes(),
-        task="locations",
-        **{
-            "train": points[20:],
-            "test": points[:20],
-            "train_labels": np.empty(0),
-            "test_labels": np.empty(0),
-        },
-        **{"classes": 0, "low": np.zeros(2), "high": np.ones(2), "columns": ("x", "y")},
-    )
+    words: dict[str, Any] = {"train": points[20:], "test": points[:20], "classes": 0, "columns": ("x", "y")}
+    words |= {"train_labels": np.empty(0), "test_labels": np.empty(0), "low": np.zeros(2), "high": np.ones(2)}
+    places = replace(two_classes(), task="locations", **words)
     run = FigureRun(tmp_path / "figure", form="quick", given=("foursquare", places))
     try:
         regions, errors = (figures()[name].make(run) for name in ("brr-6-b", "brr-7-b"))
@@ -171,3 +165,49 @@ def test_places_of_a_user_get_codes_of_tiles(tmp_path: Path) -> None:
     assert regions.findings[0].word == "does not hold"  # the paper's sizes are of other places
     assert errors.findings[0].word == "holds"
     assert "codes are our own" in errors.stand_in
+
+
+def test_figure_4_right_is_of_photographs_or_says_what_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(mvu_figures, "_sweep", lambda run, *given: asked.append(given))
+    for given in (None, ("cifar10", two_classes())):
+        run = FigureRun(tmp_path / "figure", form="quick", given=given)
+        try:
+            mvu_figures.sweep_of_photographs.__wrapped__(run)  # type: ignore[attr-defined]
+        finally:
+            run.close()
+    (instead, words, rows), (name, *_) = asked
+    assert (instead, name) == ("fashion_mnist", "cifar10")
+    assert "Fashion-MNIST for CIFAR-10" in words
+    assert "--data cifar10=FILE" in rows[0].ours
+
+
+FEDSEL = [f"fedsel-{each}" for each in ("2-f", "2-g", "2-h", "2-i", "3-a", "3-b", "3-c", "rates", "table-3")]
+
+
+@pytest.mark.parametrize("name", FEDSEL)
+def test_every_learning_figure_of_fedsel_has_constants_in_table_and_drawing(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = "bank_marketing" if name == "fedsel-2-g" else "adult"
+    monkeypatch.setattr(runs, "_FEW_RATES", (0.3, 3.0))
+    monkeypatch.setattr(runs, "_ELSEWHERE", {"adult": (), "bank_marketing": ()})
+    monkeypatch.setattr(runs, "load", lambda other: load("breast_cancer"))
+    printed = {key: value for key, value in figures_table._PRINTED.items() if key == ("adult", "logistic")}
+    monkeypatch.setattr(figures_table, "_PRINTED", printed)
+    run = FigureRun(tmp_path / "figure", form="quick", seeds=(1, 2), given=(own, two_classes()))
+    try:
+        result = figures()[name].make(run)
+    finally:
+        run.close()
+    assert any(each.what.startswith("constant") for each in result.compared)
+    assert result.findings
+    assert run.used[""] == [1, 2]
+    assert {"accuracy", "auc", "loss", "seed", "rate"} <= set(result.rows[0])
+    if result.draw is not None:
+        canvas = Figure(figsize=(4.0, 3.0))
+        result.draw(canvas)
+        for axes in canvas.axes:
+            assert "constant" in axes.get_legend_handles_labels()[1]

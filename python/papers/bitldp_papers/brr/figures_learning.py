@@ -223,9 +223,9 @@ def records(run: FigureRun) -> FigureResult:
                 assert isinstance(settings, BRRSettings)
                 scores = run.cached(f"{settings} {count}", lambda s=settings: _scores(s, count))  # type: ignore[misc]
                 rows.append({**own, "seed": seed, **scores})
-            size = loaded(data)[1].shape[1]
-            if name != WITHOUT:
-                exact[data, epsilon] = privacy(settings, size, 1, covers="", not_covered="").record
+                if name != WITHOUT:
+                    size = loaded(data)[1].shape[1]
+                    exact[data, epsilon] = privacy(settings, size, 1, covers="", not_covered="").record
 
     def of(data: str, name: str, epsilon: float | None, score: str = "accuracy") -> list[float]:
         where = (data, name, epsilon)

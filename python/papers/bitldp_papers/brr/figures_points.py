@@ -233,7 +233,7 @@ def ratio(run: FigureRun) -> FigureResult:
     far = {epsilon: _ratio(20_000, epsilon) for epsilon in budgets}
     gap = max(abs(far[epsilon] / limit_ratio(epsilon) - 1.0) for epsilon in budgets)
     off = max(abs(far[epsilon] / printed_limit_ratio(epsilon) - 1.0) for epsilon in budgets)
-    losses = {key: of(2.0, key)[1] for key in ("brr", "grr")}
+    by_size = {key: of(2.0, key)[1] for key in ("brr", "grr")}
     return FigureResult(
         rows,
         draw,
@@ -243,10 +243,10 @@ def ratio(run: FigureRun) -> FigureResult:
             agreeing(compared, "the ratio is about 0.5 at epsilon 2"),
             Finding(
                 "BRR loses less than GRR, whose loss grows with N",
-                all(a < b for a, b in zip(losses["brr"], losses["grr"], strict=True))
-                and losses["grr"][-1] > losses["grr"][0],
-                f"epsilon 2, N {sizes[0]} to 1000: GRR {losses['grr'][0]:.3f} to {losses['grr'][-1]:.3f}, "
-                f"BRR {losses['brr'][0]:.3f} to {losses['brr'][-1]:.3f}",
+                all(a < b for a, b in zip(by_size["brr"], by_size["grr"], strict=True))
+                and by_size["grr"][-1] > by_size["grr"][0],
+                f"epsilon 2, N {sizes[0]} to 1000: GRR {by_size['grr'][0]:.3f} to {by_size['grr'][-1]:.3f}, "
+                f"BRR {by_size['brr'][0]:.3f} to {by_size['brr'][-1]:.3f}",
             ),
             Finding(
                 "Theorem 3: the ratio tends to (7h + 1)/(4h(h + 1)), h = e^(epsilon/2)",

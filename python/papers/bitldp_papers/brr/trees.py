@@ -349,8 +349,8 @@ def boost(
         else:
             mechanism = _leaf(leaves, (1.0 - _SPLIT) * epsilon, wide, points)
             released = mechanism.decode(mechanism.randomize(np.clip(plain, -wide, wide), rng=rng))
-            kept = gain(mechanism) if leaves == "brr-corrected" else 1.0
-            values[turn - 1] = shrinkage / kept * np.asarray(released, np.float64)
+            left = gain(mechanism) if leaves == "brr-corrected" else 1.0
+            values[turn - 1] = shrinkage / left * np.asarray(released, np.float64)
         grown.append(tree)
         scores += values[turn - 1][leaves_of(tree, x)]
     return Boosted(tuple(grown), values)

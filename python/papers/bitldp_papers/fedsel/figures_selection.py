@@ -112,7 +112,7 @@ def public_rate(run: FigureRun, name: str, method: str, epsilon: float) -> float
 def _ends(run: FigureRun, name: str, budgets: Sequence[float]) -> list[dict[str, Any]]:
     """Return the errors by round of each method, budget and seed, with one rate and with public ones."""
     data = run.data(SETS[name])
-    clients = _FEW if run.quick else len(data.train)
+    clients = run.choose(quick=_FEW, medium=2 * _FEW, full=len(data.train))
     steps = [
         (method, epsilon, rates)
         for epsilon in budgets

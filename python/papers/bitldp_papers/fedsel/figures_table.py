@@ -8,6 +8,7 @@ from typing import Any
 from bitldp_papers.data import load
 from bitldp_papers.fedsel.runs import (
     EQUAL,
+    MORE_RATES,
     PUBLIC,
     RATES,
     Runs,
@@ -200,7 +201,7 @@ _METHODS = ("PM", "PS-PM", "PE-PM", "EXP-PM", "PM-RP")
     minutes=(0.6, 2.0, 3.0),
 )
 def rates(run: FigureRun) -> FigureResult:
-    grid = run.choose(quick=(0.01, 0.03, 0.3, 1.0, 3.0), medium=RATES, full=RATES)
+    grid = run.choose(quick=(0.01, 0.03, 0.3, 1.0, 3.0), medium=MORE_RATES, full=RATES)
     shown: dict[str, dict[str, Any]] = {}
     rows: list[dict[str, Any]] = []
     compared: list[Compared] = []

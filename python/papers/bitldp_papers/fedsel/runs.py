@@ -21,6 +21,7 @@ from bitldp_papers.figures.drawing import panels, scored
 __all__ = [
     "EQUAL",
     "METHODS",
+    "MORE_RATES",
     "MU",
     "PUBLIC",
     "RATES",
@@ -53,7 +54,7 @@ for _select in ("EXP", "PE", "PS"):
 #: Which rates the methods have: all the same, or each the one that is best on other, public data.
 EQUAL, PUBLIC = "equal", "public"
 RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-_FEW_RATES = (0.01, 0.03, 0.3, 1.0, 3.0)
+_FEW_RATES, MORE_RATES = (0.01, 0.03, 0.3, 1.0, 3.0), (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 _CHOICE_SEEDS = (101, 102, 103)  # of the choice of a rate: never those of a figure
 #: Where the rates of a set are chosen: on the first of these that there is.
 _ELSEWHERE = {
@@ -143,14 +144,14 @@ def public_rate(run: FigureRun, name: str, method: str, **common: Any) -> float:
     method : str
         Of `METHODS`.
     **common
-        Settings: epsilon (in the quick form the rates of epsilon 2 are taken), model, ...; every record of
+        Settings: epsilon (the rates of epsilon 2 are taken but in the full form), model, ...; every record of
         the other set is a client of one epoch.
     """
     other = elsewhere(run, name)
-    rates = run.choose(quick=_FEW_RATES, medium=RATES, full=RATES)
-    seeds = run.choose(quick=_CHOICE_SEEDS[:1], medium=_CHOICE_SEEDS, full=_CHOICE_SEEDS)
+    rates = run.choose(quick=_FEW_RATES, medium=MORE_RATES, full=RATES)
+    seeds = run.choose(quick=_CHOICE_SEEDS[:1], medium=_CHOICE_SEEDS[:2], full=_CHOICE_SEEDS)
     own = {k: v for k, v in common.items() if k not in ("clients", "batch", "rate")}
-    if run.quick:
+    if run.form != "full":
         own["epsilon"] = FedSelSettings.epsilon
     words = {**own, **METHODS[method], **cohort(load(other)), "data": other}
 
