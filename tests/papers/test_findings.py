@@ -105,7 +105,7 @@ def test_the_best_is_decided_by_the_spread() -> None:
 def test_a_gain_has_a_sign_and_a_size(differences, word) -> None:
     found = gain("it gains", PRINTED, differences, 5.0)
     assert found.word == word
-    assert "+46 printed" in found.because
+    assert "+46.03 printed" in found.because
     lost = gain("it loses", Printed("-46.03", "0"), [-each for each in differences], 5.0)
     assert lost.word == word
 

@@ -48,6 +48,7 @@ def test_a_figure_is_added_as_it_ends(tmp_path: Path) -> None:
     assert record.add(path, other)
     assert list(record.read(path)["figures"]) == ["bitrand-4", "bitrand-5"]
     assert record.add(path, document | {"name": "bitrand-4", "form": "medium"})
+    assert not record.add(path, document | {"form": "full", "given": "adult=mine.csv"})
     # Places where people were are not kept.
     record.add(path, document | {"name": "brr-6", "paper": "brr", "rows": [{"x": 1.25}]})
     assert record.read(path)["figures"]["brr-6"]["panels"] == []

@@ -18,8 +18,9 @@ import typer
 from bitldp.base.errors import require
 from bitldp.cli.plugin import CommandError, UsageError, print_whole, sentences, wide_console
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from bitldp_papers.cli.given import Held, Label, Public, opened
 
@@ -211,22 +212,28 @@ def _made(
 def _progress(remaining: Remaining, total: float, *, quiet: bool) -> Iterator[Callable[[str], None]]:
     """Yield what shows a line of progress and the time left, drawn on a terminal only."""
     console = Console(stderr=True)
-    columns = (
-        BarColumn(20),
-        TextColumn("{task.fields[left]}"),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )
+    columns = (BarColumn(20), _Left(remaining), TimeElapsedColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
-        task = bar.add_task("", total=max(total, 1.0), left="")
+        task = bar.add_task("", total=max(total, 1.0))
 
         def show(text: str) -> None:
-            left = remaining.seconds()
             spent = bar.tasks[task].elapsed or 0.0
-            done = max(total, 1.0) * spent / max(spent + left, 1e-9)
-            bar.update(task, completed=done, description=text, left=f"{_time(left)} left")
+            share = spent / max(spent + remaining.seconds(), 1e-9)
+            bar.update(task, completed=max(total, 1.0) * share, description=text)
 
         yield show
+
+
+class _Left(ProgressColumn):
+    """Column of the time left, computed whenever it is drawn."""
+
+    def __init__(self, remaining: Remaining) -> None:
+        super().__init__()
+        self._remaining = remaining
+
+    def render(self, task: Task) -> Text:
+        """Return the time left of the run."""
+        return Text(f"{_time(self._remaining.seconds())} left")
 
 
 def _time(seconds: float) -> str:

@@ -193,7 +193,7 @@ def gain(
     lead, half = sure(differences)
     ours = f"{_number(lead, signed=True)}{_half(half)} {unit}"
     sign = -1.0 if printed is not None and printed.value < 0.0 else 1.0
-    against = "" if printed is None else f" against {_number(printed.value, signed=True)} printed"
+    against = "" if printed is None else f" against {printed.value:+.4g} printed"
     because = f"{ours}{against}, {_seeds(len(differences))}"
     if abs(lead) <= half:
         return Finding(says, None, because)

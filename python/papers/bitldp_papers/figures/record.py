@@ -54,14 +54,15 @@ def read(path: Path) -> dict[str, Any]:
 def add(path: Path, document: Mapping[str, Any]) -> bool:
     """Put a figure into the record of a file, and tell whether it is there now.
 
-    A shorter form does not replace a longer one, nor does a figure that was not made replace one that was.
+    A shorter form does not replace a longer one, nor does a figure that was not made replace one that was. A
+    figure of a user's own data is not kept.
     """
     record = read(path)
     figures, name = record["figures"], document["name"]
     before = figures.get(name, {})
     longer = list(FORMS).index(document["form"]) >= list(FORMS).index(before.get("form", "quick"))
     made = document["status"] == "done"
-    if before and not (longer and (made or "reason" in before)):
+    if document.get("given") or (before and not (longer and (made or "reason" in before))):
         return False
     one = kept(document)
     if {**one, "date": ""} == {**before, "date": ""}:

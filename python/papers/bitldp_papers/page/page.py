@@ -74,7 +74,9 @@ def _documents(folder: Path) -> list[dict[str, Any]]:
 
 def _line(document: Mapping[str, Any]) -> list[str]:
     name = document["name"]
-    said = document.get("summary") or document.get("verdict")
+    found = document.get("findings", ())
+    lines = [Markup("{}: {}").format(worded(each["word"]), each["says"]) for each in found]
+    said = Markup("<br>").join(lines) or document.get("verdict")
     said = said or f"{document['status']}: {document.get('reason', '')}"
     return [Markup('<a href="#{}">{}</a>').format(name, name), document["title"], said]
 
