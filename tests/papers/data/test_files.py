@@ -130,6 +130,11 @@ SECRET = "4711.25"
     [
         ("a,y\n1,0\n", None, "ranges: none are given; what a column can hold is public"),
         ("a,y\n1,0\n", {"categories": {"y": [0, 1]}}, "ranges: 1 columns have none ('a'); what a column"),
+        (
+            ",a,y\n0,1,0\n",
+            {"intervals": {"a": [0, 1]}},
+            "columns have none (''); '' has no name, as the index",
+        ),
         ("a,y\n1,0\n", {"intervals": {"a": [0, 1]}}, "the label 'y' has neither classes nor an interval"),
         ("a,y\n1,0\n", {"intervals": {"a": [1, 0]}}, "intervals of 'a' must be two numbers, low below"),
         ("a,y\n1,0\n", {"categories": {"y": [0]}}, "categories of 'y' must be two or more different"),

@@ -119,7 +119,7 @@ def inversion(
     """
     candidates, given, classes = records(data)
     if not classes:
-        raise ValueError(f"data: {data} has no classes")
+        raise ValueError(f"data: {data} has no classes: linkage and membership attack its records")
     labels = np.asarray(given, np.int64)
     size = candidates.shape[1] * classes
     for update in released_updates(size, epsilons, rounds):

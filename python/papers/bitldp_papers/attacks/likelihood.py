@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from bitldp.mechanism.base import Mechanism
@@ -21,7 +21,7 @@ _TOGETHER = 1 << 23  # numbers of inputs that are looked at together
 _SURE = 1e-4  # chance of error below which a rank is not computed
 
 
-def form_of(mechanism: Mechanism) -> str:
+def form_of(mechanism: Mechanism) -> Literal["bits", "codes"]:
     """Return the form of reports that `evidence` takes."""
     return "bits" if "bits" in mechanism.outputs else "codes"
 

@@ -9,9 +9,10 @@ from typing import Any
 from bitldp.privacy import ceiling
 
 from bitldp_papers.attacks.subjects import CONFIDENCE, Attacked
+from bitldp_papers.figures.compared import Compared
 from bitldp_papers.figures.drawing import Line, lines
 from bitldp_papers.figures.findings import Finding
-from bitldp_papers.figures.result import Compared, FigureResult
+from bitldp_papers.figures.result import FigureResult
 
 __all__ = ["WORDS", "among", "claims", "outcome"]
 

@@ -95,7 +95,7 @@ class Attacked:
 
     @property
     def is_true(self) -> bool:
-        """Whether the exact epsilon of all rounds is within the claim; never without one."""
+        """True where the exact epsilon of all rounds is within the claim; never without one."""
         return self.exact <= self.claimed < math.inf
 
     @property

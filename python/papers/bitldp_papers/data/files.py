@@ -29,6 +29,7 @@ _HOW = (
     'with lines like age = [0, 120] or "pixel_*" = [0, 255], [categories] with lines like kind = ["a", "b"], '
     'ignore = ["id"] above both; the label is in either'
 )
+_UNNAMED = "'' has no name, as the index that pandas writes: to_csv(index=False), or ignore = [\"\"]"
 _EXAMPLES = 3  # columns that an error names
 
 
@@ -239,7 +240,8 @@ def _features(
             lacking.append(name)
     if lacking:
         some = ", ".join(map(repr, lacking[:_EXAMPLES])) + (", ..." if len(lacking) > _EXAMPLES else "")
-        raise DatasetError(f"ranges: {len(lacking)} columns have none ({some}); {_HOW}")
+        unnamed = f"; {_UNNAMED}" if "" in lacking else ""
+        raise DatasetError(f"ranges: {len(lacking)} columns have none ({some}){unnamed}; {_HOW}")
     if not blocks:
         raise DatasetError(f"{argument}: has no column beside the label")
     names, low, high = zip(*named, strict=True)

@@ -31,7 +31,7 @@ class NeededData:
 
     @property
     def sentence(self) -> str:
-        """What a user is told who asks for it without a file."""
+        """The answer to whoever asks for it without a file."""
         return (
             f"{self.name} needs FILE: {self.what} ({self.source}). Give it as --data {self.name}=FILE to "
             f"bitldp paper, or as --data FILE to bitldp fl and attack, with --label COLUMN: a .csv, .parquet "

@@ -141,15 +141,20 @@ def buys_table() -> Markup:
     return table(names, rows, (1, 2, 3, 4))
 
 
+def _rounds(count: int) -> str:
+    return f", {count} rounds" if count > 1 else ""
+
+
 def attacks_table(documents: Sequence[Mapping[str, Any]]) -> Markup:
     """Return what attacks recovered beside what epsilon allows, and what was reached honestly."""
     attacks = [
         [
-            f"{each['name'].partition('-')[2]}, {row['mechanism']}",
+            f"{each['name'].partition('-')[2]}, {row['mechanism']}" + _rounds(row.get("rounds", 1)),
             figure_of(row["claimed"]),
             figure_of(row["exact"]),
             _share(row["success"]),
             _share(row["ceiling"]),
+            figure_of(round(row["proven"], 2)) if "proven" in row else "",
         ]
         for each in documents
         if each["paper"] == "attack"
@@ -167,8 +172,8 @@ def attacks_table(documents: Sequence[Mapping[str, Any]]) -> Markup:
     ]
     parts = Markup()
     if attacks:
-        names = ("Attack, mechanism", "Claimed ε", "Exact ε", "Succeeds", "Exact ε allows")
-        parts += Markup("<h2>What the attacks recover</h2>") + table(names, attacks, (1, 2, 3, 4))
+        names = ("Attack, mechanism", "Claimed ε", "Exact ε", "Succeeds", "Exact ε allows", "Proves ε (95 %)")
+        parts += Markup("<h2>What the attacks recover</h2>") + table(names, attacks, (1, 2, 3, 4, 5))
     if honest:
         heads = ("Setting", "Exact ε", "Accuracy")
         parts += Markup("<h2>What an honest ε buys</h2>") + table(heads, honest, (1, 2))
