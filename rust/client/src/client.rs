@@ -432,13 +432,13 @@ impl Client {
 
 /// A number with so many decimal places, rounded up; [`scientific`] where it is large. The formatting of floats by the
 /// standard library would be as much code as a mechanism.
-fn decimal(x: f64, places: u32) -> String {
-    let unit = 10u64.pow(places);
+fn decimal(x: f64, digits: u32) -> String {
+    let unit = 10u64.pow(digits);
     if x >= 1e6 {
         return scientific(x);
     }
     let shares = (x * unit as f64).ceil() as u64;
-    format!("{}.{:0width$}", shares / unit, shares % unit, width = places as usize)
+    format!("{}.{:0width$}", shares / unit, shares % unit, width = digits as usize)
 }
 
 /// A positive number with two digits, rounded up but for a share of 10^-10, and its exponent.

@@ -1,4 +1,4 @@
-//! What fits: the fields of a part's report, where its record, draw, codec and channel take what the one before gives.
+//! The fields of a part's report, where its record, draw, codec and channel take what the one before gives.
 
 use bitldp_core::DesignFamily;
 
