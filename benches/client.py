@@ -1,17 +1,19 @@
-"""How long a client takes in C: one record with a fresh key, a document that is opened; the library's size.
+"""How long a client takes in C and in Node: a record with a fresh key, opening; the size of what is shipped.
 
     python benches/client.py
     python benches/client.py --record               # keep the figures
 
-The library must be built before, as `make client-c` does. Times are the fastest of many short rounds, on one
-thread.
+The library must be built before, as `make client-c` does; `make wasm` builds the module, which is left out
+without Node. Times are the fastest of many short rounds, on one thread.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,6 +24,7 @@ from keep import cpu_name, keep
 ROOT = Path(__file__).parents[1]
 BUILT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "client"
 DOCUMENTS = ROOT / "tests" / "client" / "documents"
+WEB = ROOT / "python" / "bitldp" / "client" / "web"
 RECORDS = 500  # of a round
 
 
@@ -31,6 +34,32 @@ def measured(program: Path, document: Path) -> dict[str, float]:
     result = subprocess.run(command, check=True, capture_output=True, text=True)
     figures: dict[str, float] = json.loads(result.stdout)
     return figures
+
+
+def in_node() -> dict[str, float]:
+    """Return the nanoseconds of one record in Node, by document; nothing without Node or the module."""
+    node = shutil.which("node")
+    if node is None or not (WEB / "bitldp.wasm").is_file():
+        return {}
+    command = [
+        node,
+        str(ROOT / "benches" / "client.mjs"),
+        str(WEB),
+        *map(str, sorted(DOCUMENTS.glob("*.json"))),
+    ]
+    result = subprocess.run(command, check=True, capture_output=True, text=True)
+    times: dict[str, float] = json.loads(result.stdout)
+    return times
+
+
+def shipped(library: Path) -> dict[str, int]:
+    """Return the bytes of the library, and of the module and its script, as they cross a wire, too."""
+    sizes = {"library": library.stat().st_size}
+    for path in (WEB / "bitldp.wasm", WEB / "bitldp.js"):
+        if path.is_file():
+            sizes[path.suffix[1:]] = path.stat().st_size
+            sizes[f"{path.suffix[1:]}_gzip"] = len(gzip.compress(path.read_bytes(), 9))
+    return sizes
 
 
 def built(folder: Path) -> Path:
@@ -56,18 +85,22 @@ def main() -> int:
         return 1
     with tempfile.TemporaryDirectory() as folder:
         program = built(Path(folder))
-        results = [
+        results: list[dict[str, object]] = [
             {"document": path.stem, **measured(program, path)} for path in sorted(DOCUMENTS.glob("*.json"))
         ]
-    stripped = library.stat().st_size
-    print(f"the shared library, stripped: {stripped / 1e3:,.0f} kB")
+    sizes, of_node = shipped(library), in_node()
+    for name, size in sizes.items():
+        print(f"{name:>10}: {size / 1e3:,.1f} kB")
     for each in results:
-        opened, record = float(each["open_ns"]) / 1e6, float(each["record_ns"]) / 1e3
-        print(
-            f"{each['document']:>10}: {each['bytes']:,} bytes, open {opened:.3f} ms, a record {record:.2f} us"
-        )
+        opened, record = float(str(each["open_ns"])) / 1e6, float(str(each["record_ns"])) / 1e3
+        node = ""
+        if of_node:
+            each["node_record_ns"] = of_node[str(each["document"])]
+            node = f", in Node {of_node[str(each['document'])] / 1e3:.1f} us"
+        c = f"{each['bytes']:,} bytes, open {opened:.3f} ms, a record {record:.2f} us"
+        print(f"{each['document']:>10}: {c}{node}")
     if arguments.record:
-        keep("client.jsonl", {"machine": {"cpu": cpu_name()}, "library_bytes": stripped, "results": results})
+        keep("client.jsonl", {"machine": {"cpu": cpu_name()}, "shipped_bytes": sizes, "results": results})
     return 0
 
 

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(NODE is None, reason="Node is not installed")
 
 def module() -> Path:
     """Return the module that takes keys, for tests; skip where it was not built."""
-    path = ROOT / "target" / "wasm-golden" / "wasm32-unknown-unknown" / "release" / "bitldp_client.wasm"
+    path = ROOT / "target" / "wasm-golden" / "wasm32-unknown-unknown" / "client" / "bitldp_client.wasm"
     if not path.is_file():
         pytest.skip("the module is not built; make test-wasm builds it")
     return path

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "survey"
 WEB = ROOT / "python" / "bitldp" / "client" / "web"
-MODULE = ROOT / "target" / "wasm-golden" / "wasm32-unknown-unknown" / "release" / "bitldp_client.wasm"
+MODULE = ROOT / "target" / "wasm-golden" / "wasm32-unknown-unknown" / "client" / "bitldp_client.wasm"
 FILLS = int(os.environ.get("BITLDP_CLIENT_FILLS", "40"))
 WAYS, SHARES = ("foot", "bicycle", "car"), (0.5, 0.3, 0.2)
 

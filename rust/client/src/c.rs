@@ -1,14 +1,13 @@
 //! The functions of `include/bitldp.h`, for C and what calls C.
 //!
-//! Pointers that must not be null are refused where they are; lengths are checked against what is behind them only by the
-//! caller. Values are copied before they are read as numbers, so they may begin at any byte.
+//! What their arguments must be is said, and checked, in [`pointers`](crate::pointers).
 #![allow(unsafe_code, reason = "the caller of C gives pointers and lengths")]
 
 use std::ffi::{c_char, c_void};
-use std::ptr;
 
-use crate::client::{Client, Limits, Secret};
-use crate::ledger::{FileLedger, Ledger};
+use crate::client::{Client, Ledger, Limits};
+use crate::ledger::FileLedger;
+use crate::pointers::{bytes_mut, close, keyed, open, text, with};
 use crate::refused::{Kind, Refused, Result};
 use crate::values::Values;
 
@@ -63,69 +62,6 @@ impl Ledger for HostLedger {
     }
 }
 
-/// The bytes at a pointer; none where it is null and there are some.
-///
-/// # Safety
-/// So many bytes are behind it, and nobody writes to them meanwhile.
-unsafe fn bytes<'a>(start: *const u8, len: usize) -> Result<&'a [u8]> {
-    if len == 0 {
-        return Ok(&[]);
-    }
-    if start.is_null() || len > isize::MAX as usize {
-        return Err(Kind::Pointer.into());
-    }
-    // SAFETY: the caller's promise, and the checks above.
-    Ok(unsafe { std::slice::from_raw_parts(start, len) })
-}
-
-/// The bytes at a pointer, to write to.
-///
-/// # Safety
-/// So many bytes are behind it, and nobody else reads or writes them meanwhile.
-unsafe fn bytes_mut<'a>(start: *mut u8, len: usize) -> Result<&'a mut [u8]> {
-    if len == 0 {
-        return Ok(&mut []);
-    }
-    if start.is_null() || len > isize::MAX as usize {
-        return Err(Kind::Pointer.into());
-    }
-    // SAFETY: the caller's promise, and the checks above.
-    Ok(unsafe { std::slice::from_raw_parts_mut(start, len) })
-}
-
-/// The text at a pointer.
-///
-/// # Safety
-/// As [`bytes`].
-unsafe fn text<'a>(start: *const c_char, len: usize) -> Result<&'a str> {
-    // SAFETY: the caller's promise.
-    let text = unsafe { bytes(start.cast(), len) }?;
-    std::str::from_utf8(text).map_err(|error| Refused::at(Kind::Syntax, error.valid_up_to()))
-}
-
-/// Calls `work` with a client, values and the room for their reports, which is zeros where it refuses.
-///
-/// # Safety
-/// The client is open, the values and the room are as long as is said, and do not overlap.
-unsafe fn with(
-    client: *const Client,
-    (x, x_bytes): (*const c_void, usize),
-    (out, out_bytes): (*mut u8, usize),
-    work: impl FnOnce(&Client, Values<'_>, &mut [u8]) -> Result<()>,
-) -> Status {
-    // SAFETY: the caller's promise.
-    let parts = unsafe { (client.as_ref(), bytes(x.cast(), x_bytes), bytes_mut(out, out_bytes)) };
-    let (client, x, out) = match parts {
-        (Some(client), Ok(x), Ok(out)) => (client, x, out),
-        (_, _, Ok(out)) => {
-            out.fill(0);
-            return Err(Kind::Pointer.into()).into();
-        }
-        _ => return Err(Kind::Pointer.into()).into(),
-    };
-    work(client, Values::Bytes(x), out).into()
-}
-
 /// Opens a document whose epsilon and delta are at most these; the client is null where it is refused.
 ///
 /// # Safety
@@ -142,12 +78,7 @@ pub unsafe extern "C" fn bitldp_open_with(
         return Err(Kind::Pointer.into()).into();
     }
     // SAFETY: the caller's promise.
-    let opened =
-        unsafe { text(json, len) }.and_then(|json| Client::open_with(json, Limits { epsilon, delta }));
-    let (made, status) = match opened {
-        Ok(opened) => (Box::into_raw(Box::new(opened)), Ok(())),
-        Err(refused) => (ptr::null_mut(), Err(refused)),
-    };
+    let (made, status) = unsafe { open(json.cast(), len, Limits { epsilon, delta }) };
     // SAFETY: it is not null, and the caller's promise.
     unsafe { *client = made };
     status.into()
@@ -170,10 +101,8 @@ pub unsafe extern "C" fn bitldp_open(json: *const c_char, len: usize, client: *m
 /// The client is open, and nobody uses it meanwhile or afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bitldp_close(client: *mut Client) {
-    if !client.is_null() {
-        // SAFETY: it came from `Box::into_raw`, and the caller's promise.
-        drop(unsafe { Box::from_raw(client) });
-    }
+    // SAFETY: the caller's promise.
+    unsafe { close(client) }
 }
 
 /// Epsilon of one report; NaN for null.
@@ -263,7 +192,7 @@ pub unsafe extern "C" fn bitldp_randomize(
     out_bytes: usize,
 ) -> Status {
     // SAFETY: the caller's promise.
-    unsafe { with(client, (x, x_bytes), (out, out_bytes), Client::randomize) }
+    unsafe { with(client, (x.cast(), x_bytes), (out, out_bytes), &mut Client::randomize) }.into()
 }
 
 /// Randomizes once `charge` has allowed it, which is asked before anything is drawn.
@@ -280,15 +209,12 @@ pub unsafe extern "C" fn bitldp_randomize_charged(
     out: *mut u8,
     out_bytes: usize,
 ) -> Status {
-    let work = |client: &Client, x: Values<'_>, out: &mut [u8]| match charge {
+    let mut work = |client: &Client, x: Values<'_>, out: &mut [u8]| match charge {
         Some(charge) => client.randomize_charged(&mut HostLedger { charge, context }, x, out),
-        None => {
-            out.fill(0);
-            Err(Kind::Pointer.into())
-        }
+        None => Err(Kind::Pointer.into()),
     };
     // SAFETY: the caller's promise.
-    unsafe { with(client, (x, x_bytes), (out, out_bytes), work) }
+    unsafe { with(client, (x.cast(), x_bytes), (out, out_bytes), &mut work) }.into()
 }
 
 /// Randomizes once a ledger in a file has charged it; `epsilon` is the limit of the sum of all reports in the file.
@@ -306,19 +232,13 @@ pub unsafe extern "C" fn bitldp_randomize_from_file(
     out: *mut u8,
     out_bytes: usize,
 ) -> Status {
-    let work = |client: &Client, x: Values<'_>, out: &mut [u8]| {
+    let mut work = |client: &Client, x: Values<'_>, out: &mut [u8]| {
         // SAFETY: the caller's promise.
-        let ledger = unsafe { text(path, path_len) }.map_err(|_| Kind::Ledger.into());
-        match ledger.and_then(|path| FileLedger::open(path, epsilon)) {
-            Ok(mut ledger) => client.randomize_charged(&mut ledger, x, out),
-            Err(refused) => {
-                out.fill(0);
-                Err(refused)
-            }
-        }
+        let path = unsafe { text(path.cast(), path_len) }.map_err(|_| Kind::Ledger)?;
+        client.randomize_charged(&mut FileLedger::open(path, epsilon)?, x, out)
     };
     // SAFETY: the caller's promise.
-    unsafe { with(client, (x, x_bytes), (out, out_bytes), work) }
+    unsafe { with(client, (x.cast(), x_bytes), (out, out_bytes), &mut work) }.into()
 }
 
 /// Randomizes one record as a function of a secret and of the record's id, so that repeating it tells nothing more.
@@ -338,15 +258,12 @@ pub unsafe extern "C" fn bitldp_randomize_keyed(
     out: *mut u8,
     out_bytes: usize,
 ) -> Status {
-    let work = |client: &Client, x: Values<'_>, out: &mut [u8]| {
+    let mut work = |client: &Client, x: Values<'_>, out: &mut [u8]| {
         // SAFETY: the caller's promise.
-        let (secret, id) = unsafe { (bytes(secret, 32), bytes(id, id_len)) };
-        out.fill(0);
-        let secret = Secret::new(secret?.try_into().map_err(|_| Kind::Pointer)?)?;
-        client.randomize_keyed(&secret, client.id(id?)?, x, out)
+        unsafe { keyed(client, secret, (id, id_len), x, out) }
     };
     // SAFETY: the caller's promise.
-    unsafe { with(client, (x, x_bytes), (out, out_bytes), work) }
+    unsafe { with(client, (x.cast(), x_bytes), (out, out_bytes), &mut work) }.into()
 }
 
 /// Randomizes with keys of the caller's, 32 bytes for each stream: for tests alone.
@@ -364,13 +281,13 @@ pub unsafe extern "C" fn bitldp_randomize_with_key(
     out: *mut u8,
     out_bytes: usize,
 ) -> Status {
-    let work = |client: &Client, x: Values<'_>, out: &mut [u8]| {
+    let mut work = |client: &Client, x: Values<'_>, out: &mut [u8]| {
         // SAFETY: the caller's promise.
-        let keys = unsafe { bytes(keys, keys_len) }?;
+        let keys = unsafe { crate::pointers::bytes(keys, keys_len) }?;
         client.randomize_with_key(keys, x, out)
     };
     // SAFETY: the caller's promise.
-    unsafe { with(client, (x, x_bytes), (out, out_bytes), work) }
+    unsafe { with(client, (x.cast(), x_bytes), (out, out_bytes), &mut work) }.into()
 }
 
 /// A sentence for the kind of a status, which stays as long as the program.
@@ -381,6 +298,8 @@ pub extern "C" fn bitldp_reason(kind: i32) -> *const c_char {
 
 #[cfg(test)]
 mod tests {
+    use std::ptr;
+
     use super::*;
 
     const DOCUMENT: &str = include_str!("../../../tests/client/documents/oue.json");

@@ -6,12 +6,10 @@ use zeroize::Zeroize;
 
 use crate::fields::{Fields, base64, hex, text, wrong};
 use crate::json::{Json, sha256_without};
-use crate::ledger::Ledger;
-use crate::program::{Program, derived};
+use crate::keys::{GiveKeys, derived, fresh_key};
+use crate::program::Program;
 use crate::refused::{Kind, Refused, Result};
 use crate::values::{ValueType, Values};
-#[cfg(target_family = "wasm")]
-use crate::wasm::fresh_key;
 
 /// The version of the schema that is read.
 const VERSION: i64 = 1;
@@ -45,6 +43,22 @@ pub struct Budget {
     pub ledger: String,
     /// Reports at most.
     pub most: u64,
+}
+
+/// The record of the reports that a client has sent, in the host's storage.
+pub trait Ledger {
+    /// Charges one report of the client, durably: only then is it drawn.
+    ///
+    /// # Errors
+    /// [`Kind::Budget`] where it would be more than is allowed, [`Kind::Ledger`] where that cannot be written down.
+    fn charge(&mut self, client: &Client) -> Result<()>;
+}
+
+/// A function that charges.
+impl<F: FnMut(&Client) -> Result<()>> Ledger for F {
+    fn charge(&mut self, client: &Client) -> Result<()> {
+        self(client)
+    }
 }
 
 /// The name of a record, for reports that stay the same.
@@ -252,15 +266,11 @@ impl Client {
     pub fn sentence(&self) -> String {
         let bytes = self.report_bytes(1);
         let unit = if bytes == 1 { "byte" } else { "bytes" };
-        let epsilon = (self.epsilon * 1e6).ceil() / 1e6;
-        let factor = self.epsilon.exp();
-        let times = if factor < 1e6 {
-            format!("{:.2}", (factor * 100.0).ceil() / 100.0)
-        } else {
-            format!("{factor:.1e}")
-        };
+        let epsilon = decimal(self.epsilon, 6);
+        let epsilon = epsilon.trim_end_matches('0').trim_end_matches('.');
+        let times = decimal(self.epsilon.exp(), 2);
         let but = if self.delta > 0.0 {
-            format!(" (but for a chance of {:.1e})", self.delta)
+            format!(" (but for a chance of {})", scientific(self.delta))
         } else {
             String::new()
         };
@@ -308,7 +318,7 @@ impl Client {
     }
 
     fn with_fresh(&self, x: Values<'_>, out: &mut [u8]) -> Result<()> {
-        self.with(x, out, |_, _, keys| {
+        self.with(x, out, &mut |_, _, keys| {
             for key in keys {
                 *key = fresh_key()?;
             }
@@ -334,7 +344,7 @@ impl Client {
     /// Writes reports with keys of 32 bytes each.
     fn with_keys(&self, bytes: &[u8], x: Values<'_>, out: &mut [u8]) -> Result<()> {
         let (bytes, _) = bytes.as_chunks::<32>();
-        self.with(x, out, |first, times, keys| {
+        self.with(x, out, &mut |first, times, keys| {
             let own = bytes.get(first..first + keys.len()).ok_or(Kind::Keyed)?;
             for (key, &bytes) in keys.iter_mut().zip(own) {
                 *key = Key::from_bytes(bytes);
@@ -346,12 +356,7 @@ impl Client {
         })
     }
 
-    fn with(
-        &self,
-        x: Values<'_>,
-        out: &mut [u8],
-        keys: impl FnMut(usize, usize, &mut [Key]) -> Result<()>,
-    ) -> Result<()> {
+    fn with(&self, x: Values<'_>, out: &mut [u8], keys: &mut GiveKeys<'_>) -> Result<()> {
         let fits = self.program.records(x).and_then(|records| {
             if self.program.report_bytes(records) == Some(out.len()) {
                 Ok(())
@@ -417,7 +422,7 @@ impl Client {
         let randomness =
             KeyedRandomness { column: form.column, ..KeyedRandomness::new(&key, &form.context, ids) };
         let done =
-            part.record.with(x, |input| part.law.randomize_keyed(part.coding(), input, out, randomness));
+            part.record.with(x, &mut |input| part.law.randomize_keyed(part.coding(), input, out, randomness));
         if done.is_err() {
             out.fill(0);
         }
@@ -425,10 +430,34 @@ impl Client {
     }
 }
 
-/// A fresh key of the operating system.
-#[cfg(not(target_family = "wasm"))]
-fn fresh_key() -> Result<Key> {
-    Ok(Key::from_os()?)
+/// A number with so many decimal places, rounded up; [`scientific`] where it is large. The formatting of floats by the
+/// standard library would be as much code as a mechanism.
+fn decimal(x: f64, digits: u32) -> String {
+    let unit = 10u64.pow(digits);
+    if x >= 1e6 {
+        return scientific(x);
+    }
+    let shares = (x * unit as f64).ceil() as u64;
+    format!("{}.{:0width$}", shares / unit, shares % unit, width = digits as usize)
+}
+
+/// A positive number with two digits, rounded up but for a share of 10^-10, and its exponent.
+fn scientific(x: f64) -> String {
+    if !x.is_finite() {
+        return "any number of".into();
+    }
+    let (mut lead, mut exponent) = (x, 0);
+    while lead >= 10.0 {
+        (lead, exponent) = (lead / 10.0, exponent + 1);
+    }
+    while lead < 1.0 {
+        (lead, exponent) = (lead * 10.0, exponent - 1);
+    }
+    let mut tenths = (lead * 10.0 - 1e-9).ceil() as u32;
+    if tenths == 100 {
+        (tenths, exponent) = (10, exponent + 1);
+    }
+    format!("{}.{}e{exponent}", tenths / 10, tenths % 10)
 }
 
 fn keyed_form(json: &Json<'_>) -> Result<KeyedForm> {

@@ -33,20 +33,25 @@ mod client;
 mod codec;
 mod draws;
 mod fields;
+mod fitting;
 mod json;
+mod keys;
 mod law;
+#[cfg(not(target_family = "wasm"))]
 mod ledger;
+mod part;
+mod pointers;
 mod program;
 mod refused;
+mod release;
 mod sampled;
 mod special;
 mod values;
 #[cfg(target_family = "wasm")]
 mod wasm;
 
-pub use client::{Budget, Client, Id, Limits, Secret};
+pub use client::{Budget, Client, Id, Ledger, Limits, Secret};
 #[cfg(not(target_family = "wasm"))]
 pub use ledger::FileLedger;
-pub use ledger::Ledger;
 pub use refused::{Kind, Refused, Result};
 pub use values::{ValueType, Values};

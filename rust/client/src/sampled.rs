@@ -3,8 +3,9 @@
 use bitldp_core::{Input, Key, Output, add_up, mul_up, pack_to, packed_len};
 
 use crate::draws::{PublicDraw, coordinates};
+use crate::keys::{GiveKeys, overwrite};
 use crate::law::Law;
-use crate::program::{Part, Program, bits_of, overwrite, picked};
+use crate::part::{Part, bits_of, for_parts, picked};
 use crate::refused::{Kind, Result};
 use crate::values::{Values, with_room};
 
@@ -55,19 +56,17 @@ impl SampledParts {
             add_up(sum, mul_up(epsilon, count as f64))
         })
     }
-}
 
-impl Program {
-    /// Writes which columns were drawn, and their reports in the common form.
-    pub(crate) fn randomize_sampled(
+    /// Writes which columns of parts were drawn, and their reports in the common form.
+    pub(crate) fn randomize(
         &self,
-        sampled: &SampledParts,
+        parts: &[Part],
         x: Values<'_>,
         records: usize,
         out: &mut [u8],
-        mut keys: impl FnMut(usize, usize, &mut [Key]) -> Result<()>,
+        keys: &mut GiveKeys<'_>,
     ) -> Result<()> {
-        let &SampledParts { of, k, width, fields: [(_, of_columns), (_, of_codes)] } = sampled;
+        let &SampledParts { of, k, width, fields: [(_, of_columns), (_, of_codes)] } = self;
         with_room(records * k, |columns: &mut [u32]| {
             let mut head = [Key::from_bytes([0; 32])];
             let drawn = keys(0, 1, &mut head).and_then(|()| coordinates(&head[0], of, k, columns));
@@ -77,7 +76,7 @@ impl Program {
             pack_to(columns, of_columns, named, Some(1))?;
             with_room(columns.len() * width, |codes: &mut [u32]| {
                 let mut start = 0;
-                self.for_parts(x, records, |part, values| {
+                for_parts(parts, x, records, &mut |part, values| {
                     let own = start..start + part.record.columns;
                     start = own.end;
                     let mine = |column: u32| own.contains(&(column as usize));
@@ -91,9 +90,9 @@ impl Program {
                         };
                         let mut room = codes.chunks_exact_mut(width);
                         let mut skipped = 0;
-                        part.with_keys(&mut keys, |keys| {
-                            part.record.with(values, |input| {
-                                part.answers(input, count, at, keys, |index, answer, bits| {
+                        part.with_keys(keys, &mut |keys| {
+                            part.record.with(values, &mut |input| {
+                                part.answers(input, count, &at, keys, &mut |index, answer, bits| {
                                     let row = rows[index] as usize;
                                     if let Some(room) = room.nth(row - skipped) {
                                         spell(answer, bits, room);
@@ -116,9 +115,9 @@ impl Part {
         &self,
         input: Input<'_>,
         count: usize,
-        at: impl Fn(usize) -> usize,
+        at: &dyn Fn(usize) -> usize,
         keys: &[Key],
-        mut give: impl FnMut(usize, &[u32], u32),
+        give: &mut dyn FnMut(usize, &[u32], u32),
     ) -> Result<()> {
         if count == 0 {
             return Ok(());

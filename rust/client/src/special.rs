@@ -4,7 +4,7 @@ use bitldp_core::{Channel, Input, Key, Output, Rotated, pack_to, packed_len};
 
 use crate::draws::PublicRotation;
 use crate::law::{Coding, Law};
-use crate::program::{Part, bits_of, code};
+use crate::part::{Part, bits_of, code};
 use crate::refused::{Kind, Refused, Result};
 use crate::values::with_room;
 

@@ -173,8 +173,8 @@ impl Record {
     }
 
     /// Gives `work` the values, checked, as the core takes them; copies are overwritten afterwards.
-    pub(crate) fn with<R>(&self, x: Values<'_>, work: impl FnOnce(Input<'_>) -> Result<R>) -> Result<R> {
-        let checked = |input: Input<'_>| self.check(input).and_then(|()| work(input));
+    pub(crate) fn with(&self, x: Values<'_>, work: &mut dyn FnMut(Input<'_>) -> Result<()>) -> Result<()> {
+        let mut checked = |input: Input<'_>| self.check(input).and_then(|()| work(input));
         match (x, self.kind) {
             (Values::F32(x), ValueType::F32) => checked(Input::F32(x)),
             (Values::F64(x), ValueType::F64) => checked(Input::F64(x)),
@@ -320,23 +320,25 @@ pub(crate) fn with_room<T, R>(count: usize, work: impl FnOnce(&mut [T]) -> R) ->
 where
     T: DefaultIsZeroes,
 {
-    fn on<T: DefaultIsZeroes, R>(room: &mut [T], work: impl FnOnce(&mut [T]) -> R) -> R {
-        let result = work(room);
-        room.zeroize();
-        result
-    }
     const FEW: usize = 16;
     const SOME: usize = 512;
-    if count <= FEW {
-        return Ok(on(&mut [T::default(); FEW][..count], work));
-    }
-    if count <= SOME {
-        return Ok(on(&mut [T::default(); SOME][..count], work));
-    }
-    let mut room = Vec::new();
-    room.try_reserve_exact(count).map_err(|_| Kind::Memory)?;
-    room.resize(count, T::default());
-    Ok(on(&mut room, work))
+    // One call of `work`, for it is compiled where it is called.
+    let (mut few, mut some, mut many);
+    let room = if count <= FEW {
+        few = [T::default(); FEW];
+        &mut few[..count]
+    } else if count <= SOME {
+        some = [T::default(); SOME];
+        &mut some[..count]
+    } else {
+        many = Vec::new();
+        many.try_reserve_exact(count).map_err(|_| Kind::Memory)?;
+        many.resize(count, T::default());
+        &mut many[..]
+    };
+    let result = work(room);
+    room.zeroize();
+    Ok(result)
 }
 
 #[cfg(test)]
@@ -348,7 +350,7 @@ mod tests {
     }
 
     fn refused(record: &Record, x: Values<'_>) -> Refused {
-        record.with(x, |_| Ok(())).unwrap_err()
+        record.with(x, &mut |_| Ok(())).unwrap_err()
     }
 
     #[test]
@@ -365,13 +367,13 @@ mod tests {
     fn numbers_outside_are_refused_in_their_own_precision() {
         let interval = r#""interval":["0000000000000000","3fb999999999999a"]"#;
         let single = record(&format!(r#"{{"columns":1,{interval},"outside":"refuse","type":"f32"}}"#));
-        assert!(single.with(Values::F32(&[0.0, 0.1]), |_| Ok(())).is_ok());
-        assert!(single.with(Values::Bytes(&0.1f32.to_le_bytes()), |_| Ok(())).is_ok());
+        assert!(single.with(Values::F32(&[0.0, 0.1]), &mut |_| Ok(())).is_ok());
+        assert!(single.with(Values::Bytes(&0.1f32.to_le_bytes()), &mut |_| Ok(())).is_ok());
         assert_eq!(refused(&single, Values::F32(&[0.1, 0.2])).place, Some(1));
         assert_eq!(refused(&single, Values::F32(&[f32::NAN])).place, Some(0));
         assert_eq!(refused(&single, Values::F64(&[0.1])).kind, Kind::Shape);
         let any = record(r#"{"columns":1,"outside":"clip","type":"f64"}"#);
-        assert!(any.with(Values::F64(&[f64::INFINITY]), |_| Ok(())).is_ok());
+        assert!(any.with(Values::F64(&[f64::INFINITY]), &mut |_| Ok(())).is_ok());
         assert_eq!(refused(&any, Values::F64(&[0.0, f64::NAN])), Refused::at(Kind::Value, 1));
     }
 

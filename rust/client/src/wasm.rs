@@ -8,40 +8,19 @@
 
 use std::cell::Cell;
 
-use bitldp_core::Key;
 use zeroize::Zeroize;
 
-use crate::client::{Client, Limits, Secret};
-use crate::refused::{Kind, Refused, Result};
+use crate::client::{Client, Limits};
+use crate::pointers::{bytes_mut, close, keyed, open, with};
+use crate::refused::{Refused, Result};
 use crate::values::Values;
 
 /// The most that a page may ask for at once.
 const MOST_ROOM: usize = 1 << 28;
 
-#[link(wasm_import_module = "bitldp")]
-unsafe extern "C" {
-    /// Fills a part of the memory with random bytes; 0 where it did.
-    fn random(start: *mut u8, len: usize) -> i32;
-}
-
 thread_local! {
     /// The position of the last refusal.
     static PLACE: Cell<u64> = const { Cell::new(u64::MAX) };
-}
-
-/// A fresh key of the host's.
-///
-/// # Errors
-/// [`Kind::Entropy`] where it gives none.
-pub(crate) fn fresh_key() -> Result<Key> {
-    let mut bytes = [0; 32];
-    // SAFETY: the bytes are this function's own, and the host fills no others.
-    let answer = unsafe { random(bytes.as_mut_ptr(), bytes.len()) };
-    let key = Key::from_bytes(bytes);
-    // A host that says nothing and writes nothing gave no key.
-    let empty = bytes == [0; 32];
-    bytes.zeroize();
-    if answer == 0 && !empty { Ok(key) } else { Err(Kind::Entropy.into()) }
 }
 
 fn answer(result: Result<()>) -> i32 {
@@ -51,24 +30,6 @@ fn answer(result: Result<()>) -> i32 {
     };
     PLACE.set(place.unwrap_or(u64::MAX));
     kind
-}
-
-/// The bytes at a position.
-///
-/// # Safety
-/// So many bytes are there, of room that was asked for.
-unsafe fn bytes<'a>(start: *const u8, len: usize) -> &'a [u8] {
-    // SAFETY: the caller's promise.
-    if len == 0 { &[] } else { unsafe { std::slice::from_raw_parts(start, len) } }
-}
-
-/// The bytes at a position, to write to.
-///
-/// # Safety
-/// As [`bytes`], and nothing else refers to them.
-unsafe fn bytes_mut<'a>(start: *mut u8, len: usize) -> &'a mut [u8] {
-    // SAFETY: the caller's promise.
-    if len == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(start, len) } }
 }
 
 /// Room for so many bytes, zeros; null where there is none.
@@ -118,14 +79,8 @@ pub unsafe extern "C" fn bitldp_open_with(
     reason: *mut i32,
 ) -> *mut Client {
     // SAFETY: the caller's promise.
-    let text = std::str::from_utf8(unsafe { bytes(json, len) });
-    let opened = text
-        .map_err(|error| Refused::at(Kind::Syntax, error.valid_up_to()))
-        .and_then(|json| Client::open_with(json, Limits { epsilon, delta }));
-    let (client, kind) = match opened {
-        Ok(client) => (Box::into_raw(Box::new(client)), answer(Ok(()))),
-        Err(refused) => (std::ptr::null_mut(), answer(Err(refused))),
-    };
+    let (client, opened) = unsafe { open(json, len, Limits { epsilon, delta }) };
+    let kind = answer(opened);
     // SAFETY: the caller's promise.
     unsafe { reason.write_unaligned(kind) };
     client
@@ -137,10 +92,8 @@ pub unsafe extern "C" fn bitldp_open_with(
 /// It is open, or null, and nobody uses it any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bitldp_close(client: *mut Client) {
-    if !client.is_null() {
-        // SAFETY: it came from `Box::into_raw`, and the caller's promise.
-        drop(unsafe { Box::from_raw(client) });
-    }
+    // SAFETY: the caller's promise.
+    unsafe { close(client) }
 }
 
 /// Epsilon of one report.
@@ -170,7 +123,10 @@ pub unsafe extern "C" fn bitldp_delta(client: *const Client) -> f64 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bitldp_fingerprint(client: *const Client, out: *mut u8) {
     // SAFETY: the caller's promise.
-    unsafe { bytes_mut(out, 16) }.copy_from_slice(&unsafe { &*client }.fingerprint());
+    if let Ok(out) = unsafe { bytes_mut(out, 16) } {
+        // SAFETY: the caller's promise.
+        out.copy_from_slice(&unsafe { &*client }.fingerprint());
+    }
 }
 
 /// Bytes of a record.
@@ -205,10 +161,11 @@ pub unsafe extern "C" fn bitldp_randomize(
     out: *mut u8,
     out_bytes: usize,
 ) -> i32 {
+    let mut work = |client: &Client, x: Values<'_>, out: &mut [u8]| {
+        client.randomize_charged(&mut |_: &Client| Ok(()), x, out)
+    };
     // SAFETY: the caller's promise.
-    let (client, x, out) = unsafe { (&*client, bytes(x, x_bytes), bytes_mut(out, out_bytes)) };
-    let mut charged = |_: &Client| Ok(());
-    answer(client.randomize_charged(&mut charged, Values::Bytes(x), out))
+    answer(unsafe { with(client, (x, x_bytes), (out, out_bytes), &mut work) })
 }
 
 /// Randomizes one record as a function of a secret and of its id: the 8 bytes of a number, 32 of a digest, or a text.
@@ -226,16 +183,12 @@ pub unsafe extern "C" fn bitldp_randomize_keyed(
     out: *mut u8,
     out_bytes: usize,
 ) -> i32 {
-    // SAFETY: the caller's promise.
-    let (client, secret, id) = unsafe { (&*client, bytes(secret, 32), bytes(id, id_len)) };
-    // SAFETY: the caller's promise.
-    let (x, out) = unsafe { (bytes(x, x_bytes), bytes_mut(out, out_bytes)) };
-    out.fill(0);
-    let keyed = |out: &mut [u8]| {
-        let secret = Secret::new(secret.try_into().map_err(|_| Kind::Pointer)?)?;
-        client.randomize_keyed(&secret, client.id(id)?, Values::Bytes(x), out)
+    let mut work = |client: &Client, x: Values<'_>, out: &mut [u8]| {
+        // SAFETY: the caller's promise.
+        unsafe { keyed(client, secret, (id, id_len), x, out) }
     };
-    answer(keyed(out))
+    // SAFETY: the caller's promise.
+    answer(unsafe { with(client, (x, x_bytes), (out, out_bytes), &mut work) })
 }
 
 /// Randomizes with keys of the caller's, 32 bytes for each stream: for tests alone.
@@ -253,9 +206,10 @@ pub unsafe extern "C" fn bitldp_randomize_with_key(
     out: *mut u8,
     out_bytes: usize,
 ) -> i32 {
+    let mut work = |client: &Client, x: Values<'_>, out: &mut [u8]| {
+        // SAFETY: the caller's promise.
+        client.randomize_with_key(unsafe { crate::pointers::bytes(keys, keys_len) }?, x, out)
+    };
     // SAFETY: the caller's promise.
-    let (client, keys) = unsafe { (&*client, bytes(keys, keys_len)) };
-    // SAFETY: the caller's promise.
-    let (x, out) = unsafe { (bytes(x, x_bytes), bytes_mut(out, out_bytes)) };
-    answer(client.randomize_with_key(keys, Values::Bytes(x), out))
+    answer(unsafe { with(client, (x, x_bytes), (out, out_bytes), &mut work) })
 }

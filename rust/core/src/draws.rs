@@ -5,7 +5,7 @@
 
 use crate::channel::KeyedRandomness;
 use crate::codec::Code;
-use crate::error::{Error, Result, argument, zeros};
+use crate::error::{Error, Result, argument, reason, zeros};
 use crate::isa::{Isa, compiled, vectorised};
 use crate::random::{GROUP, Key, fill};
 use crate::vector::{Kernel, Vector};
@@ -57,7 +57,7 @@ impl Draws<'_> {
             Draws::Records { randomness, stream } => {
                 let ids = randomness.ids.len();
                 if ids != records {
-                    let reason = format!("{ids} of them do not fit {records} records");
+                    let reason = reason!("{ids} of them do not fit {records} records");
                     return Err(Error::Shape { name: "ids", reason });
                 }
                 randomness.words(each, stream, None)
@@ -130,7 +130,7 @@ pub fn distinct<C: Code>(draws: &[u64], features: u32, k: usize, chosen: &mut [C
     check(features, k)?;
     if draws.len() != chosen.len() || !draws.len().is_multiple_of(k) {
         let reason =
-            format!("{} of them are not {k} for each record, and one for each coordinate", draws.len());
+            reason!("{} of them are not {k} for each record, and one for each coordinate", draws.len());
         return Err(Error::Shape { name: "draws", reason });
     }
     distinct_on(Isa::current()?, draws, features, k, chosen)
@@ -140,7 +140,7 @@ fn check(features: u32, k: usize) -> Result<()> {
     if features == 0 || !(1..=features as usize).contains(&k) {
         return Err(argument(
             "k",
-            format!("{k} is not allowed; with {features} features, 1 to {features} are"),
+            reason!("{k} is not allowed; with {features} features, 1 to {features} are"),
         ));
     }
     Ok(())

@@ -58,6 +58,14 @@ pub enum Error {
     },
 }
 
+/// The words of an error, formatted: none without the feature `reasons`, where nobody reads them.
+macro_rules! reason {
+    ($($words:tt)*) => {
+        if cfg!(feature = "reasons") { format!($($words)*) } else { String::new() }
+    };
+}
+pub(crate) use reason;
+
 /// A parameter outside what is allowed.
 pub(crate) fn argument(name: &'static str, reason: String) -> Error {
     Error::Argument { name, reason }

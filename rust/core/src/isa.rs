@@ -44,6 +44,9 @@ impl Isa {
 /// The environment variable that forces an instruction set.
 pub const ISA_VARIABLE: &str = "BITLDP_ISA";
 
+/// True where code may be compiled anew for each instruction set, law and form of input and output.
+pub(crate) const BATCHES: bool = cfg!(feature = "batches");
+
 /// Every instruction set with kernels of its own.
 const ALL: [Isa; 5] = [Isa(Unit::Avx512), Isa(Unit::Avx2), Isa(Unit::Neon), Isa(Unit::Simd128), Isa::Scalar];
 
@@ -97,10 +100,18 @@ impl Isa {
         Err(Error::Isa { reason: format!("{reason}; allowed are {allowed}") })
     }
 
-    /// The vector unit, for [`dispatch!`].
+    /// The vector unit of kernels, for [`dispatch!`]. Without the feature `batches` a target has kernels of one, and the
+    /// compiler leaves out all others.
     #[inline(always)]
     pub(crate) const fn unit(self) -> Unit {
-        self.0
+        if BATCHES || cfg!(target_arch = "wasm32") { self.keystream_unit() } else { Unit::Scalar }
+    }
+
+    /// The vector unit of the keystream and of short words of bits, which are most of the work where a call has one record.
+    #[inline(always)]
+    pub(crate) const fn keystream_unit(self) -> Unit {
+        let only = !BATCHES && cfg!(all(target_arch = "wasm32", target_feature = "simd128"));
+        if only { Unit::Simd128 } else { self.0 }
     }
 
     /// `"scalar"`, `"simd128"`, `"neon"`, `"avx2"` or `"avx512"`.
@@ -173,16 +184,16 @@ fn detect() -> Isa {
     Isa::Scalar
 }
 
-/// Calls the kernel that was written for an instruction set, or evaluates what stands behind `_` where there is none.
+/// Calls the kernel that was written for a vector unit, or evaluates what stands behind `_` where there is none.
 ///
 /// A kernel is a safe function that is compiled, by `#[target_feature]`, for no more than its [`Unit`] has. The arguments are
 /// names, the same for every kernel; they must be no more than names, so that nothing else is evaluated as unsafe.
 #[cfg(target_arch = "x86_64")]
-macro_rules! dispatch {
-    ($isa:expr, $arguments:tt, $(avx512 => $avx512:path,)? $(avx2 => $avx2:path,)? $(neon => $neon:path,)?
+macro_rules! dispatch_unit {
+    ($unit:expr, $arguments:tt, $(avx512 => $avx512:path,)? $(avx2 => $avx2:path,)? $(neon => $neon:path,)?
      $(simd128 => $simd128:path,)? _ => $otherwise:expr) => {
-        match $crate::isa::Isa::unit($isa) {
-            // SAFETY: an `Isa` is made only of what this processor has.
+        match $unit {
+            // SAFETY: the unit is of an `Isa`, which is made only of what this processor has.
             $($crate::isa::Unit::Avx512 => unsafe { $avx512 $arguments },)?
             // SAFETY: as above.
             $($crate::isa::Unit::Avx2 => unsafe { $avx2 $arguments },)?
@@ -193,11 +204,11 @@ macro_rules! dispatch {
 
 /// The same for AArch64.
 #[cfg(target_arch = "aarch64")]
-macro_rules! dispatch {
-    ($isa:expr, $arguments:tt, $(avx512 => $avx512:path,)? $(avx2 => $avx2:path,)? $(neon => $neon:path,)?
+macro_rules! dispatch_unit {
+    ($unit:expr, $arguments:tt, $(avx512 => $avx512:path,)? $(avx2 => $avx2:path,)? $(neon => $neon:path,)?
      $(simd128 => $simd128:path,)? _ => $otherwise:expr) => {
-        match $crate::isa::Isa::unit($isa) {
-            // SAFETY: an `Isa` is made only of what this processor has.
+        match $unit {
+            // SAFETY: the unit is of an `Isa`, which is made only of what this processor has.
             $($crate::isa::Unit::Neon => unsafe { $neon $arguments },)?
             _ => $otherwise,
         }
@@ -206,10 +217,10 @@ macro_rules! dispatch {
 
 /// The same for WebAssembly.
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-macro_rules! dispatch {
-    ($isa:expr, $arguments:tt, $(avx512 => $avx512:path,)? $(avx2 => $avx2:path,)? $(neon => $neon:path,)?
+macro_rules! dispatch_unit {
+    ($unit:expr, $arguments:tt, $(avx512 => $avx512:path,)? $(avx2 => $avx2:path,)? $(neon => $neon:path,)?
      $(simd128 => $simd128:path,)? _ => $otherwise:expr) => {
-        match $crate::isa::Isa::unit($isa) {
+        match $unit {
             $($crate::isa::Unit::Simd128 => $simd128 $arguments,)?
             _ => $otherwise,
         }
@@ -222,12 +233,20 @@ macro_rules! dispatch {
     target_arch = "aarch64",
     all(target_arch = "wasm32", target_feature = "simd128")
 )))]
-macro_rules! dispatch {
-    ($isa:expr, $arguments:tt, $(avx512 => $avx512:path,)? $(avx2 => $avx2:path,)? $(neon => $neon:path,)?
+macro_rules! dispatch_unit {
+    ($unit:expr, $arguments:tt, $(avx512 => $avx512:path,)? $(avx2 => $avx2:path,)? $(neon => $neon:path,)?
      $(simd128 => $simd128:path,)? _ => $otherwise:expr) => {{
-        let _ = $isa;
+        let _ = $unit;
         $otherwise
     }};
+}
+pub(crate) use dispatch_unit;
+
+/// The same for the unit of an instruction set that kernels have.
+macro_rules! dispatch {
+    ($isa:expr, $($kernels:tt)*) => {
+        $crate::isa::dispatch_unit!($crate::isa::Isa::unit($isa), $($kernels)*)
+    };
 }
 pub(crate) use dispatch;
 
@@ -235,6 +254,14 @@ pub(crate) use dispatch;
 #[inline]
 pub(crate) fn compiled<K: Kernel>(isa: Isa, kernel: K) -> K::Answer {
     dispatch!(isa, (kernel),
+        avx512 => x86::on_avx512, avx2 => x86::on_avx2, neon => neon::on_neon,
+        simd128 => wasm::on_simd128, _ => kernel.run(Portable::default()))
+}
+
+/// [`compiled`], for kernels of the keystream.
+#[inline]
+pub(crate) fn compiled_keystream<K: Kernel>(isa: Isa, kernel: K) -> K::Answer {
+    dispatch_unit!(isa.keystream_unit(), (kernel),
         avx512 => x86::on_avx512, avx2 => x86::on_avx2, neon => neon::on_neon,
         simd128 => wasm::on_simd128, _ => kernel.run(Portable::default()))
 }

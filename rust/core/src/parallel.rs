@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, reason};
 
 /// Values (features or samples) in one chunk of the keystream.
 pub const CHUNK: usize = 8192;
@@ -41,7 +41,7 @@ fn cap(wanted: Option<&str>) -> Result<usize> {
         Some(text) => match text.parse() {
             Ok(most @ 1..) => Ok(MOST_THREADS.min(most)),
             _ => Err(Error::Threads {
-                reason: format!("{text:?} is not allowed; a whole number of at least 1 is"),
+                reason: reason!("{text:?} is not allowed; a whole number of at least 1 is"),
             }),
         },
     }

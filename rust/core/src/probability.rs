@@ -8,7 +8,7 @@ use std::fmt;
 
 use num_bigint::BigUint;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, reason};
 
 /// The direction in which a float becomes a multiple of `2^-64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,7 +41,7 @@ impl Probability {
         if !(0.0..=1.0).contains(&value) {
             return Err(Error::Argument {
                 name: "probability",
-                reason: format!("must be a number from 0 to 1, not {value}"),
+                reason: reason!("must be a number from 0 to 1, not {value}"),
             });
         }
         // Scaling by a power of two is exact (the exponent only grows, so subnormals lose nothing either), and so is
@@ -61,7 +61,7 @@ impl Probability {
         if whole == 0 || part > whole {
             return Err(Error::Argument {
                 name: "probability",
-                reason: format!("must be a ratio from 0 to 1, not {part} / {whole}"),
+                reason: reason!("must be a ratio from 0 to 1, not {part} / {whole}"),
             });
         }
         let (part, whole) = (u128::from(part) << 64, u128::from(whole));
@@ -79,7 +79,7 @@ impl Probability {
         if numerator > UNIT {
             return Err(Error::Argument {
                 name: "probability",
-                reason: format!("must be at most 2^64 over 2^64, not {numerator}"),
+                reason: reason!("must be at most 2^64 over 2^64, not {numerator}"),
             });
         }
         Ok(Probability(numerator))

@@ -2,7 +2,7 @@
 
 mod numbers;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, reason};
 use crate::io::Input;
 
 /// A column of a table.
@@ -113,7 +113,7 @@ impl Words<'_> {
 pub fn rows(columns: &[Fields<'_>], delimiter: u8) -> Result<Vec<u8>> {
     let rows = columns.first().map_or(0, Fields::len);
     if let Some(other) = columns.iter().map(Fields::len).find(|&other| other != rows) {
-        let reason = format!("{other} rows of one, where another has {rows}");
+        let reason = reason!("{other} rows of one, where another has {rows}");
         return Err(Error::Shape { name: "columns", reason });
     }
     // Few columns have a quote in them.

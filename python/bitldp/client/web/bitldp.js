@@ -1,11 +1,10 @@
-// Randomizes answers on the client, by a document that a server publishes. Everything happens in the WebAssembly module; this
-// file copies bytes in and out. It fetches nothing but bitldp.wasm, from beside itself or where it is told.
+// Randomizes answers by a document, in WebAssembly: this file copies bytes in and out, and fetches nothing but bitldp.wasm.
 
 const ARRAYS = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f32: Float32Array, f64: Float64Array };
 const KINDS = ("done syntax size version field checksum law epsilon limit golden shape value output entropy budget ledger " +
   "memory keyed pointer unknown").split(" ");
 
-/** A refusal. It names a kind and a position, and never a value. */
+/** A refusal: a kind and a position, never a value. */
 export class Refused extends Error {
   constructor(kind, place) {
     super(place === undefined ? kind : `${kind} at ${place}`);
@@ -15,19 +14,20 @@ export class Refused extends Error {
   }
 }
 
-let compiled; // the module, compiled once
+let compiled;
 
 async function compile(source) {
   if (source instanceof WebAssembly.Module) return source;
-  if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return WebAssembly.compile(source);
-  const url = source ?? new URL("bitldp.wasm", import.meta.url);
-  if (url.protocol === "file:" && typeof process !== "undefined") {
-    return WebAssembly.compile(await (await import("node:fs/promises")).readFile(url));
+  let bytes = source;
+  if (!(source instanceof ArrayBuffer || ArrayBuffer.isView(source))) {
+    const url = source ?? new URL("bitldp.wasm", import.meta.url);
+    const near = url.protocol === "file:" && typeof process !== "undefined";
+    bytes = near ? await (await import("node:fs/promises")).readFile(url) : await (await fetch(url)).arrayBuffer();
   }
-  return WebAssembly.compile(await (await fetch(url)).arrayBuffer());
+  return WebAssembly.compile(bytes);
 }
 
-/** A mechanism from a document, checked: its epsilon follows from its integers. */
+/** A document's mechanism, checked. */
 export class Client {
   #wasm;
   #client;
@@ -35,7 +35,7 @@ export class Client {
   #ledger;
   #spends;
 
-  /** Open a document; limits.epsilon and limits.delta refuse larger ones, ledger keeps what is spent. */
+  /** Open a document; epsilon and delta refuse larger ones, ledger keeps what is spent. */
   static async open(document, { wasm, epsilon = Infinity, delta = 1, ledger } = {}) {
     const text = typeof document === "string" ? document.trim() : JSON.stringify(sorted(document));
     const module = wasm === undefined ? await (compiled ??= compile()) : await compile(wasm);
@@ -49,11 +49,10 @@ export class Client {
     };
     this.#wasm = new WebAssembly.Instance(module, { bitldp: { random } }).exports;
     const json = new TextEncoder().encode(text);
-    const reason = new Uint8Array(4);
+    const reason = new Uint8Array(4), kinds = new Int32Array(reason.buffer);
     this.#client = this.#call([json], [reason], (a, out) => this.#wasm.bitldp_open_with(a, json.length, epsilon, delta, out));
-    const kind = new DataView(reason.buffer).getInt32(0, true);
-    if (kind) throw this.#refused(kind);
-    const read = JSON.parse(text); // as the module did, which has checked every field
+    if (kinds[0]) throw this.#refused(kinds[0]);
+    const read = JSON.parse(text); // as the module did, which checked it
     this.#records = (read.parts ?? [read]).map((part) => part.record);
     this.#spends = read.spends;
     this.#ledger = ledger;
@@ -67,22 +66,21 @@ export class Client {
     this.#call([], [name], (out) => this.#wasm.bitldp_fingerprint(this.#client, out));
     return Array.from(name, (byte) => byte.toString(16).padStart(2, "0")).join("");
   }
-  /** The public labels of each record's values; undefined for numbers and bare codes. */
+  /** Labels of each record's values; undefined for numbers and codes. */
   get labels() { return this.#records.map((record) => record.labels); }
 
-  /** Randomize records (one argument for each record of the document): resolves to the bytes of the report. */
+  /** Randomize records, an argument for each of the document's: resolves to the report. */
   async randomize(...records) {
     const x = this.#bytes(records);
     if (this.#spends) await this.#ledger.charge(this.#spends.ledger, this.#spends.most);
     return this.#report(x, (a, out, size) => this.#wasm.bitldp_randomize(this.#client, a, x.length, out, size));
   }
 
-  /** Randomize one record as a function of a secret of 32 bytes and the record's id. */
+  /** Randomize a record as a function of a secret of 32 bytes and the record's id. */
   randomizeKeyed(secret, id, ...records) {
     const x = this.#bytes(records);
-    let name = id;
-    if (typeof id === "bigint") name = new Uint8Array(new BigUint64Array([id]).buffer);
-    else if (typeof id === "string") name = new TextEncoder().encode(id);
+    const name = typeof id === "bigint" ? new Uint8Array(new BigUint64Array([id]).buffer)
+      : typeof id === "string" ? new TextEncoder().encode(id) : id;
     if (secret.length !== 32) throw new Refused("pointer");
     const run = (a, s, i, out, size) =>
       this.#wasm.bitldp_randomize_keyed(this.#client, s, i, name.length, a, x.length, out, size);
@@ -106,9 +104,9 @@ export class Client {
         return ARRAYS[type].from(codes);
       }
       if (plain instanceof ARRAYS[type]) return plain;
-      // A typed array would wrap what is no code, and take a text for a number.
-      const bad = Array.from(plain).findIndex((value) =>
-        typeof value !== "number" || (type[0] === "u" && !(Number.isInteger(value) && value >= 0 && value < 2 ** type.slice(1))));
+      // A typed array would wrap codes, and take a text for a number.
+      const bad = Array.from(plain).findIndex((value) => typeof value !== "number" ||
+        (type[0] === "u" && !(Number.isInteger(value) && value >= 0 && value < 2 ** type.slice(1))));
       if (bad >= 0) throw new Refused("value", bad);
       return ARRAYS[type].from(plain);
     });
@@ -135,21 +133,20 @@ export class Client {
     return new Refused(KINDS[kind] ?? "unknown", place < 0 ? undefined : place);
   }
 
-  // Copies bytes into the module's memory, calls, and copies what came out; the memory is overwritten by the module.
+  // Copies bytes in, calls, and copies what came out; the module overwrites its memory.
   #call(ins, outs, run) {
     const wasm = this.#wasm;
-    const places = [...ins, ...outs].map((each) => wasm.bitldp_alloc(Math.max(1, each.length)));
+    const all = [...ins, ...outs];
+    const places = all.map((each) => wasm.bitldp_alloc(each.length || 1));
+    const at = (index) => new Uint8Array(wasm.memory.buffer, places[index], all[index].length);
     try {
       if (places.includes(0)) throw new Refused("memory");
-      ins.forEach((each, index) => new Uint8Array(wasm.memory.buffer).set(each, places[index]));
+      ins.forEach((each, index) => at(index).set(each));
       const result = run(...places);
-      outs.forEach((each, index) => {
-        const start = places[ins.length + index];
-        each.set(new Uint8Array(wasm.memory.buffer, start, each.length));
-      });
+      outs.forEach((each, index) => each.set(at(ins.length + index)));
       return result;
     } finally {
-      [...ins, ...outs].forEach((each, index) => places[index] && wasm.bitldp_free(places[index], Math.max(1, each.length)));
+      all.forEach((each, index) => wasm.bitldp_free(places[index], each.length || 1));
     }
   }
 }
@@ -160,22 +157,18 @@ function sorted(value) {
   return Object.fromEntries(Object.keys(value).sort().map((name) => [name, sorted(value[name])]));
 }
 
-/** A ledger in the browser's IndexedDB: it counts uses by name, over reloads and tabs, and refuses past the most. */
+/** A ledger in IndexedDB: it counts uses by name, over reloads and tabs, and refuses past the most. */
 export class StoredLedger {
   constructor(name = "bitldp") { this.name = name; }
 
-  async #store() {
-    return new Promise((done, failed) => {
+  /** Charge a use before anything is drawn; resolves when it is stored. */
+  async charge(ledger, most) {
+    const database = await new Promise((done, failed) => {
       const opening = indexedDB.open(this.name, 1);
       opening.onupgradeneeded = () => opening.result.createObjectStore("used");
       opening.onsuccess = () => done(opening.result);
       opening.onerror = opening.onblocked = () => failed(new Refused("ledger"));
     });
-  }
-
-  /** Charge one use before anything is drawn; resolves when it is stored. */
-  async charge(ledger, most) {
-    const database = await this.#store();
     try {
       await new Promise((done, failed) => {
         const transaction = database.transaction("used", "readwrite", { durability: "strict" });

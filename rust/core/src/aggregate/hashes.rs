@@ -2,7 +2,7 @@
 
 use super::{Failed, Totals, table};
 use crate::draws::scaled;
-use crate::error::{Error, Result, argument, element, zeros};
+use crate::error::{Error, Result, argument, element, reason, zeros};
 use crate::isa::{Isa, compiled};
 use crate::parallel::for_chunks;
 use crate::vector::{Kernel, Vector};
@@ -32,10 +32,10 @@ impl Hashes {
     /// A number outside its range.
     pub fn new(prime: u32, values: u32) -> Result<Hashes> {
         if !(3..1 << 31).contains(&prime) {
-            return Err(argument("prime", format!("{prime} is not allowed; 3 to 2^31 - 1 are")));
+            return Err(argument("prime", reason!("{prime} is not allowed; 3 to 2^31 - 1 are")));
         }
         if !(2..=prime).contains(&values) {
-            return Err(argument("values", format!("{values} is not allowed; 2 to {prime} are")));
+            return Err(argument("values", reason!("{values} is not allowed; 2 to {prime} are")));
         }
         Ok(Hashes { prime, values })
     }
@@ -64,14 +64,14 @@ impl Hashes {
     pub fn count(&self, reports: &[u32], inputs: usize, threads: Option<usize>) -> Result<Vec<u64>> {
         let isa = Isa::current()?;
         if inputs > self.prime as usize {
-            return Err(argument("inputs", format!("{inputs} are not allowed; up to {} are", self.prime)));
+            return Err(argument("inputs", reason!("{inputs} are not allowed; up to {} are", self.prime)));
         }
         if threads == Some(0) {
             return Err(argument("threads", "0 is not allowed; at least 1 is".into()));
         }
         let (triples, rest) = reports.as_chunks::<3>();
         if !rest.is_empty() {
-            let reason = format!("{} elements are no whole number of triples", reports.len());
+            let reason = reason!("{} elements are no whole number of triples", reports.len());
             return Err(Error::Shape { name: "reports", reason });
         }
         let totals = Totals::new(table(&[inputs])?);
@@ -100,7 +100,7 @@ impl Hashes {
         match first {
             Some((index, position)) => {
                 let (low, end) = [(1, self.prime), (0, self.prime), (0, self.values)][position];
-                element("reports", index, format!("integers from {low} to {} are", end - 1))
+                element("reports", index, reason!("integers from {low} to {} are", end - 1))
             }
             None => argument("reports", "must not be written to while they are counted".into()),
         }

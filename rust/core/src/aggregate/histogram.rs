@@ -3,7 +3,7 @@
 use super::source::{PIECE, Source, SourceBuffers, with_words};
 use super::{Batch, Failed, Reports, Totals, table};
 use crate::codec::Code;
-use crate::error::{Error, Result, argument, zeros};
+use crate::error::{Error, Result, argument, reason, zeros};
 use crate::isa::{Isa, vectorised};
 use crate::parallel::for_chunks;
 
@@ -156,7 +156,7 @@ fn tally<W: Code>(
 pub(super) fn most(alphabet: usize) -> Result<u32> {
     match alphabet.checked_sub(1).map(u32::try_from) {
         Some(Ok(most)) => Ok(most),
-        _ => Err(argument("alphabet", format!("{alphabet} is not allowed; 1 to 2^32 are"))),
+        _ => Err(argument("alphabet", reason!("{alphabet} is not allowed; 1 to 2^32 are"))),
     }
 }
 

@@ -26,7 +26,7 @@ mod words;
 
 use std::sync::Mutex;
 
-use crate::error::{Error, Result, argument, element, zeros};
+use crate::error::{Error, Result, argument, element, reason, zeros};
 use crate::isa::Isa;
 
 pub use hashes::Hashes;
@@ -76,7 +76,7 @@ impl<'a> Batch<'a> {
     /// A number outside its range, or reports of another length; in packed ones, bits after the last that are not 0.
     pub fn new(reports: Reports<'a>, records: usize, columns: usize, bits: u32) -> Result<Batch<'a>> {
         if !(1..=32).contains(&bits) {
-            return Err(argument("bits", format!("{bits} is not allowed; 1 to 32 are")));
+            return Err(argument("bits", reason!("{bits} is not allowed; 1 to 32 are")));
         }
         if columns == 0 {
             return Err(argument("columns", "0 is not allowed; a record has at least one".into()));
@@ -84,7 +84,7 @@ impl<'a> Batch<'a> {
         let isa = Isa::current()?;
         let total = columns.checked_mul(bits as usize).and_then(|row| row.checked_mul(records));
         let Some(total) = total.filter(|&total| total <= isize::MAX as usize) else {
-            return Err(argument("records", format!("{records} are more than memory holds")));
+            return Err(argument("records", reason!("{records} are more than memory holds")));
         };
         let (given, needed) = match reports {
             Reports::U8(codes) => (codes.len(), records * columns),
@@ -94,7 +94,7 @@ impl<'a> Batch<'a> {
             Reports::Packed(packed) => (packed.len(), total.div_ceil(8)),
         };
         if given != needed {
-            let reason = format!("{given} elements, where {records} records are {needed}");
+            let reason = reason!("{given} elements, where {records} records are {needed}");
             return Err(Error::Shape { name: "reports", reason });
         }
         if let Reports::Packed(&[.., last]) = reports
@@ -142,7 +142,7 @@ impl<'a> Batch<'a> {
             Reports::U32(codes) => above(codes, most),
             Reports::Bits(_) | Reports::Packed(_) => self.packed_above(most),
         };
-        position.map(|position| element("reports", position, format!("code words from 0 to {most} are")))
+        position.map(|position| element("reports", position, reason!("code words from 0 to {most} are")))
     }
 
     /// [`refused`](Self::refused) after something was: it is there still, unless somebody changed the reports meanwhile.

@@ -4,7 +4,7 @@ use super::histogram::largest;
 use super::source::{PIECE, Source, SourceBuffers, with_words};
 use super::{Batch, Failed, Totals, table};
 use crate::codec::Code;
-use crate::error::{Result, argument, zeros};
+use crate::error::{Result, argument, reason, zeros};
 use crate::parallel::for_chunks;
 
 /// Words that one part of the work counts at least: below 2^32, what a counter holds.
@@ -22,13 +22,13 @@ impl Batch<'_> {
     /// its index), or no memory. Nothing is counted then.
     pub fn progressions(&self, modulus: u32, width: u32) -> Result<Vec<u64>> {
         if self.columns != 1 {
-            return Err(argument("columns", format!("{} are not allowed; 1 is", self.columns)));
+            return Err(argument("columns", reason!("{} are not allowed; 1 is", self.columns)));
         }
         if !(3..=1 << 16).contains(&modulus) {
-            return Err(argument("modulus", format!("{modulus} is not allowed; 3 to 65,536 are")));
+            return Err(argument("modulus", reason!("{modulus} is not allowed; 3 to 65,536 are")));
         }
         if !(1..=modulus).contains(&width) {
-            return Err(argument("width", format!("{width} is not allowed; 1 to {modulus} are")));
+            return Err(argument("width", reason!("{width} is not allowed; 1 to {modulus} are")));
         }
         let outputs = modulus as usize * ((modulus as usize - 1) / 2);
         // Walking through the progressions takes about as long a number as counting a code and adding it up.

@@ -4,7 +4,7 @@ use super::histogram::{largest, most};
 use super::source::{PIECE, Source, SourceBuffers, with_words};
 use super::{Batch, Failed, Totals, table};
 use crate::codec::Code;
-use crate::error::{Error, Result, argument};
+use crate::error::{Error, Result, argument, reason};
 
 /// Codes with the index of the coordinate that each is about: what is counted is counted for each index.
 ///
@@ -24,9 +24,9 @@ impl<'a> Sampled<'a> {
     /// Batches of different lengths, or no coordinates or more than 2^32.
     pub fn new(indices: Batch<'a>, codes: Batch<'a>, dimensions: usize) -> Result<Sampled<'a>> {
         most(dimensions)
-            .map_err(|_| argument("dimensions", format!("{dimensions} is not allowed; 1 to 2^32 are")))?;
+            .map_err(|_| argument("dimensions", reason!("{dimensions} is not allowed; 1 to 2^32 are")))?;
         if indices.words() != codes.words() {
-            let reason = format!("{} codes for {} indices", codes.words(), indices.words());
+            let reason = reason!("{} codes for {} indices", codes.words(), indices.words());
             return Err(Error::Shape { name: "reports", reason });
         }
         Ok(Sampled { indices, codes, dimensions })
@@ -50,7 +50,7 @@ impl<'a> Sampled<'a> {
         let largest = u128::from(most(alphabet)?);
         if largest * largest * self.codes.words() as u128 > u128::from(u64::MAX) {
             let reason =
-                format!("{alphabet} is not allowed for so many codes: 64 bits do not hold their squares");
+                reason!("{alphabet} is not allowed for so many codes: 64 bits do not hold their squares");
             return Err(argument("alphabet", reason));
         }
         let sums = table(&[self.dimensions, 3])?;

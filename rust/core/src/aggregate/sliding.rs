@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use crate::error::{Error, Result, argument, element, zeros};
+use crate::error::{Error, Result, argument, element, reason, zeros};
 use crate::parallel::for_chunks;
 
 /// The law of a report that lies in the window of its input with probability `high`, and elsewhere otherwise, evenly in
@@ -46,11 +46,11 @@ impl Sliding {
     /// A width outside 1 to `cells - 1`, or a `high` that is no probability above 0 and below 1.
     pub fn new(cells: usize, width: usize, high: f64) -> Result<Sliding> {
         if !(1..cells).contains(&width) {
-            let reason = format!("{width} is not allowed; with cells={cells}, 1 to {} are", cells.max(2) - 1);
+            let reason = reason!("{width} is not allowed; with cells={cells}, 1 to {} are", cells.max(2) - 1);
             return Err(argument("width", reason));
         }
         if !(high > 0.0 && high < 1.0) {
-            return Err(argument("high", format!("must be above 0 and below 1, not {high}")));
+            return Err(argument("high", reason!("must be above 0 and below 1, not {high}")));
         }
         let outside = (1.0 - high) / (cells - width) as f64;
         Ok(Sliding { cells, width, outside, excess: high / width as f64 - outside })
@@ -68,7 +68,7 @@ impl Sliding {
     /// Counts that are no whole number of rows of at least one report each, or no memory.
     pub fn maximize(&self, counts: &[u64], how: Maximization, threads: Option<usize>) -> Result<Vec<f64>> {
         if counts.is_empty() || !counts.len().is_multiple_of(self.cells) {
-            let reason = format!("{} are no whole number of rows of {}", counts.len(), self.cells);
+            let reason = reason!("{} are no whole number of rows of {}", counts.len(), self.cells);
             return Err(Error::Shape { name: "counts", reason });
         }
         let rows = counts.len() / self.cells;

@@ -4,7 +4,7 @@ use super::histogram::{largest, most};
 use super::source::{PIECE, Source, SourceBuffers, with_words};
 use super::{Batch, Failed, Totals, table};
 use crate::codec::Code;
-use crate::error::{Result, argument, zeros};
+use crate::error::{Result, argument, reason, zeros};
 use crate::isa::vectorised;
 use crate::parallel::for_chunks;
 
@@ -22,7 +22,7 @@ impl Batch<'_> {
         let most = most(alphabet)?;
         let square = u128::from(most) * u128::from(most);
         if square * self.records as u128 > u128::from(u64::MAX) {
-            let reason = format!(
+            let reason = reason!(
                 "{} with codes up to {most} are not allowed: 64 bits do not hold their squares",
                 self.records
             );

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use crate::codec::{Rotated, RotationBuffers, Undone};
-use crate::error::{Error, Result, argument, element, zeros};
+use crate::error::{Error, Result, argument, element, reason, zeros};
 use crate::isa::{Isa, vectorised};
 use crate::parallel::{Parts, for_chunks};
 
@@ -47,12 +47,12 @@ impl<'a> Undo<'a> {
     /// As [`new`](Self::new).
     pub fn on(isa: Isa, rotated: Rotated<'a>, codes: &'a [u32]) -> Result<Undo<'a>> {
         if codes.len() != rotated.numbers.len() {
-            let reason = format!("{} numbers for {} reports", rotated.numbers.len(), codes.len());
+            let reason = reason!("{} numbers for {} reports", rotated.numbers.len(), codes.len());
             return Err(Error::Shape { name: "rotations", reason });
         }
         let outputs = 2 * rotated.rotation.dimensions() as u32;
         if let Some(index) = codes.iter().position(|&code| code >= outputs) {
-            return Err(element("reports", index, format!("codes below {outputs} are")));
+            return Err(element("reports", index, reason!("codes below {outputs} are")));
         }
         Ok(Undo { rotated, codes, isa })
     }
@@ -69,7 +69,7 @@ impl<'a> Undo<'a> {
     pub fn letters(&self, scale: f64, out: &mut [f64], threads: Option<usize>) -> Result<()> {
         let features = self.rotated.rotation.features();
         if self.codes.len().checked_mul(features) != Some(out.len()) {
-            let reason = format!("{} elements, where {features} a report are needed", out.len());
+            let reason = reason!("{} elements, where {features} a report are needed", out.len());
             return Err(Error::Output { reason });
         }
         check(threads)?;
@@ -162,12 +162,12 @@ pub fn undo_counts(
     let Rotated { rotation, numbers } = rotated;
     let (features, dimensions) = (rotation.features(), rotation.dimensions());
     if numbers.len().checked_mul(2 * dimensions) != Some(counts.len()) {
-        let reason = format!("{} counts for {} rotations", counts.len(), numbers.len());
+        let reason = reason!("{} counts for {} rotations", counts.len(), numbers.len());
         return Err(Error::Shape { name: "counts", reason });
     }
     if numbers.len().checked_mul(features) != Some(out.len()) {
         return Err(Error::Output {
-            reason: format!("{} elements for {} rotations", out.len(), numbers.len()),
+            reason: reason!("{} elements for {} rotations", out.len(), numbers.len()),
         });
     }
     check(threads)?;

@@ -12,7 +12,7 @@ use super::source::{Flat, Source, with_words};
 use super::vertical::BYTES;
 use super::{Batch, Failed, Reports, Totals, table};
 use crate::codec::{Code, Rows, squeeze_rows};
-use crate::error::{Result, argument, zeros};
+use crate::error::{Result, argument, reason, zeros};
 use crate::parallel::for_chunks;
 
 /// Tiles that one part of the work counts at most: their counts fit 16 bits.
@@ -43,7 +43,7 @@ impl Batch<'_> {
         if self.bits < 2 {
             return Err(argument(
                 "bits",
-                format!("{} is not allowed; a sign and 1 to 31 more are", self.bits),
+                reason!("{} is not allowed; a sign and 1 to 31 more are", self.bits),
             ));
         }
         let statistics = self.word_statistics();
@@ -63,7 +63,7 @@ impl Batch<'_> {
         with_words!(self, words: Words => {
             const LANE: usize = Words::BITS as usize;
             if self.bits as usize > LANE {
-                let reason = format!("{} do not fit code words of {LANE} bits", self.bits);
+                let reason = reason!("{} do not fit code words of {LANE} bits", self.bits);
                 return Err(argument("bits", reason));
             }
             self.count_pairs::<Words, LANE, _>(&words, &totals);

@@ -7,7 +7,7 @@ use super::call::{Call, Channel};
 use super::chunks::Chunks;
 use super::keyed::{Keyed, KeyedCall, records};
 use crate::codec::{FixedPoint, Infinities, SignBit};
-use crate::error::{Error, Result, argument, element};
+use crate::error::{Error, Result, argument, element, reason};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, vectorised};
 use crate::kernel::bits::{BitSpreader, BitsSampler, Plan, unrolled};
@@ -56,7 +56,7 @@ impl Bits {
     pub fn new(laws: Vec<Vec<Bit>>, features: usize, pattern: Option<Vec<u32>>) -> Result<Bits> {
         let bits = laws.first().map_or(0, Vec::len);
         if !(1..=32).contains(&bits) {
-            return Err(argument("p", format!("{bits} bits a feature are not allowed; 1 to 32 are")));
+            return Err(argument("p", reason!("{bits} bits a feature are not allowed; 1 to 32 are")));
         }
         if laws.iter().any(|law| law.len() != bits) {
             return Err(argument(
@@ -74,11 +74,11 @@ impl Bits {
             }
             Some(pattern) if pattern.len() != features => {
                 let reason =
-                    format!("{} entries for {features} features; one for each is needed", pattern.len());
+                    reason!("{} entries for {features} features; one for each is needed", pattern.len());
                 return Err(argument("pattern", reason));
             }
             Some(pattern) if pattern.iter().any(|&law| law as usize >= laws.len()) => {
-                let reason = format!("names a law that is not there; 0 to {} are", laws.len() - 1);
+                let reason = reason!("names a law that is not there; 0 to {} are", laws.len() - 1);
                 return Err(argument("pattern", reason));
             }
             _ => {}
@@ -153,7 +153,7 @@ impl Bits {
         chunks: &Chunks,
     ) -> Result<&'static str> {
         if !input.len().is_multiple_of(self.features) {
-            let reason = format!(
+            let reason = reason!(
                 "{} values are no whole number of records of {} features",
                 input.len(),
                 self.features
@@ -162,7 +162,7 @@ impl Bits {
         }
         match codec {
             Some(codec) if codec.bits() != self.bits => {
-                let reason = format!("{} bits do not fit a channel of {}", codec.bits(), self.bits);
+                let reason = reason!("{} bits do not fit a channel of {}", codec.bits(), self.bits);
                 return Err(argument("codec", reason));
             }
             None if matches!(output, Output::F32(_) | Output::F64(_)) => {

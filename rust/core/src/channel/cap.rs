@@ -8,7 +8,7 @@ use super::call::{Call, Channel};
 use super::chunks::{Chunks, heard};
 use super::keyed::{Keyed, KeyedCall, absorb, records};
 use crate::codec::Grid;
-use crate::error::{Error, Result, argument, element};
+use crate::error::{Error, Result, argument, element, reason};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, vectorised};
 use crate::kernel::cap::{CapLaw, CapRows, CapSampler, Column, Share};
@@ -73,17 +73,17 @@ impl Cap {
         if windows.len() > MOST_WINDOWS {
             return Err(argument(
                 "windows",
-                format!("{} are not allowed; up to {MOST_WINDOWS} are", windows.len()),
+                reason!("{} are not allowed; up to {MOST_WINDOWS} are", windows.len()),
             ));
         }
         if subsets.len() > MOST_SUBSETS {
             return Err(argument(
                 "subsets",
-                format!("{} are not allowed; up to {MOST_SUBSETS} are", subsets.len()),
+                reason!("{} are not allowed; up to {MOST_SUBSETS} are", subsets.len()),
             ));
         }
         if hits as usize > subsets.len() {
-            let reason = format!("{hits} is not allowed; with {} subsets, 0 to {0} are", subsets.len());
+            let reason = reason!("{hits} is not allowed; with {} subsets, 0 to {0} are", subsets.len());
             return Err(argument("hits", reason));
         }
         let mut columns = Vec::new();
@@ -91,7 +91,7 @@ impl Cap {
         for &(points, reach) in &windows {
             let cells = u64::from(points) + 2 * u64::from(reach);
             if points < 1 || cells > u64::from(u32::MAX) || cells < 2 {
-                let reason = format!(
+                let reason = reason!(
                     "({points}, {reach}) is not allowed; 1 point or more, and 2 to 2^32 - 1 cells are"
                 );
                 return Err(argument("windows", reason));
@@ -102,7 +102,7 @@ impl Cap {
         }
         for &(elements, size) in &subsets {
             if !(2..=MOST_ELEMENTS).contains(&elements) || !(1..elements).contains(&size) {
-                let reason = format!(
+                let reason = reason!(
                     "({elements}, {size}) is not allowed; 2 to {MOST_ELEMENTS} elements are, and a size from 1 to one fewer"
                 );
                 return Err(argument("subsets", reason));
@@ -117,7 +117,7 @@ impl Cap {
         if bits > MOST_BITS {
             return Err(argument(
                 "subsets",
-                format!("reports of {bits} bits are not allowed; {MOST_BITS} are"),
+                reason!("reports of {bits} bits are not allowed; {MOST_BITS} are"),
             ));
         }
         let own = Share::new(&BigUint::from(high.numerator()), &(BigUint::from(1u32) << 64u32));
@@ -197,14 +197,14 @@ impl Cap {
                 return Err(argument("x", "a grid takes float32 or float64".into()));
             }
             Some(grid) if self.cells().is_none_or(|(points, _)| points != grid.points()) => {
-                let reason = format!("{} points are allowed with as many in every window", grid.points());
-                return Err(argument("grid", format!("{reason}, and nothing else in a record")));
+                let reason = reason!("{} points are allowed with as many in every window", grid.points());
+                return Err(argument("grid", reason!("{reason}, and nothing else in a record")));
             }
             _ => {}
         }
         if !input.len().is_multiple_of(self.values()) {
             let reason =
-                format!("{} values are no whole number of records of {}", input.len(), self.values());
+                reason!("{} values are no whole number of records of {}", input.len(), self.values());
             return Err(Error::Shape { name: "x", reason });
         }
         if output.is_real() && letters.is_none() {
@@ -217,7 +217,7 @@ impl Cap {
             };
             if letters.len() != cells as usize {
                 let reason =
-                    format!("{} letters, where {cells} are needed: one for each cell", letters.len());
+                    reason!("{} letters, where {cells} are needed: one for each cell", letters.len());
                 return Err(Error::Shape { name: "letters", reason });
             }
         }
@@ -227,7 +227,7 @@ impl Cap {
             _ => u32::BITS,
         };
         if width < self.code_bits() {
-            let reason = format!("elements of {width} bits do not hold codes of {}", self.code_bits());
+            let reason = reason!("elements of {width} bits do not hold codes of {}", self.code_bits());
             return Err(Error::Output { reason });
         }
         Ok(())
@@ -248,7 +248,7 @@ impl Cap {
     /// The refusal of a value that has no row.
     fn refused(&self, grid: Option<&Grid>, index: usize) -> Error {
         let rows = self.law.columns[index % self.values()].rows;
-        let integers = || format!("integers from 0 to {} are", rows - 1);
+        let integers = || reason!("integers from 0 to {} are", rows - 1);
         element("x", index, grid.map_or_else(integers, |grid| grid.allowed().into()))
     }
 }

@@ -3,7 +3,7 @@
 use super::call::{Call, Channel};
 use super::chunks::{Chunks, heard};
 use crate::codec::{Coordinate, Grid};
-use crate::error::{Error, Result, argument, element};
+use crate::error::{Error, Result, argument, element, reason};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, vectorised};
 use crate::kernel::categorical::{CategoricalSampler, Letters, first_outside};
@@ -59,7 +59,7 @@ pub(super) fn randomize(
 pub(super) fn check_grid(name: &'static str, rows: u32, grid: Option<&Grid>, input: Input<'_>) -> Result<()> {
     match grid {
         Some(grid) if grid.points() != rows => {
-            let reason = format!("{} points do not fit a channel of {rows} inputs", grid.points());
+            let reason = reason!("{} points do not fit a channel of {rows} inputs", grid.points());
             Err(argument(name, reason))
         }
         Some(_) if !input.is_real() => Err(argument("x", "a grid takes float32 or float64".into())),
@@ -78,7 +78,7 @@ pub(super) fn check_output(
     if let Some(letters) = letters
         && letters.len() != outputs as usize
     {
-        let reason = format!("{} letters, where {outputs} are needed: one for each report", letters.len());
+        let reason = reason!("{} letters, where {outputs} are needed: one for each report", letters.len());
         return Err(Error::Shape { name: "letters", reason });
     }
     match output {
@@ -105,7 +105,7 @@ pub(super) fn first_refused(isa: Isa, rows: u32, grid: Option<&Grid>, input: Inp
 
 /// The refusal of a value that has no row.
 pub(super) fn no_row(rows: u32, grid: Option<&Grid>, index: usize) -> Error {
-    let integers = || format!("integers from 0 to {} are", rows - 1);
+    let integers = || reason!("integers from 0 to {} are", rows - 1);
     element("x", index, grid.map_or_else(integers, |grid| grid.allowed().into()))
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::error::{Error, Result, argument};
+use crate::error::{Error, Result, argument, reason};
 use crate::io::{Input, Output, OutputParts};
 use crate::parallel::for_chunks;
 
@@ -36,14 +36,14 @@ impl Chunks {
         };
         let word = self.bits.div_ceil(self.codes as u32);
         if matches!(output, Output::U8(_) | Output::U16(_) | Output::U32(_)) && width < word {
-            let reason = format!("elements of {width} bits do not hold reports of {word}");
+            let reason = reason!("elements of {width} bits do not hold reports of {word}");
             return Err(Error::Output { reason });
         }
         let whole = Chunks::filled(0..self.reports, self.elements(output));
         let needed = output.needed(whole.len(), self.bits as usize);
         if output.len() != needed {
             return Err(Error::Output {
-                reason: format!("{} elements, where {needed} are needed", output.len()),
+                reason: reason!("{} elements, where {needed} are needed", output.len()),
             });
         }
         if self.threads == Some(0) {
@@ -51,7 +51,7 @@ impl Chunks {
         }
         let chunks = self.reports.div_ceil(self.chunk) as u64;
         if self.first_chunk.checked_add(chunks).is_none_or(|end| end > CHUNKS) {
-            let reason = format!("{} is past the end of the stream, 2^56 chunks", self.first_chunk);
+            let reason = reason!("{} is past the end of the stream, 2^56 chunks", self.first_chunk);
             return Err(argument("first_chunk", reason));
         }
         Ok(())
@@ -83,9 +83,19 @@ impl Chunks {
     /// looks for it after drawing lets the drawing hide what reading the memory takes.
     pub(super) fn walk_anyway(
         &self,
-        mut output: Output<'_>,
+        output: Output<'_>,
         nanoseconds: usize,
         draw: impl Fn(u64, Range<usize>, Output<'_>) -> Option<usize> + Sync,
+    ) -> std::result::Result<(), usize> {
+        self.walk_any(output, nanoseconds, &draw)
+    }
+
+    /// The same, compiled once.
+    fn walk_any(
+        &self,
+        mut output: Output<'_>,
+        nanoseconds: usize,
+        draw: &(dyn Fn(u64, Range<usize>, Output<'_>) -> Option<usize> + Sync),
     ) -> std::result::Result<(), usize> {
         let (elements, bits) = (self.elements(&output), self.bits as usize);
         let first = AtomicUsize::new(usize::MAX);

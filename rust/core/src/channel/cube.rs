@@ -10,7 +10,7 @@ use super::chunks::{Chunks, heard};
 use super::keyed::{Keyed, KeyedCall, absorb, records};
 use crate::binomial::{Restricted, halves};
 use crate::codec::{Coordinate, Grid};
-use crate::error::{Error, Result, argument, element};
+use crate::error::{Error, Result, argument, element, reason};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, vectorised};
 use crate::kernel::cube::CubeSampler;
@@ -54,13 +54,13 @@ impl Cube {
     /// `bits` outside 1 to 2^22, `near` above `bits`, or `far` neither `near` nor `near - 1`.
     pub fn new(bits: u32, near: u32, far: u32, high: Probability) -> Result<Cube> {
         if !(1..=MOST_BITS).contains(&bits) {
-            return Err(argument("bits", format!("{bits} is not allowed; 1 to {MOST_BITS} are")));
+            return Err(argument("bits", reason!("{bits} is not allowed; 1 to {MOST_BITS} are")));
         }
         if near > bits {
-            return Err(argument("near", format!("{near} is not allowed; 0 to {bits} are")));
+            return Err(argument("near", reason!("{near} is not allowed; 0 to {bits} are")));
         }
         if near != far && near.checked_sub(1) != Some(far) {
-            return Err(argument("far", format!("{far} is not allowed; near={near} and one less are")));
+            return Err(argument("far", reason!("{far} is not allowed; near={near} and one less are")));
         }
         let (near_law, far_law, at_near) = halves(bits, near, far);
         Ok(Cube { sets: Arc::new(Sets { bits, near, far, near_law, far_law, at_near }), high, mute: false })
@@ -140,7 +140,7 @@ impl Cube {
     ) -> Result<[f64; 2]> {
         match (grid, input) {
             (Some(grid), Input::F32(_) | Input::F64(_)) if grid.points() != 2 => {
-                return Err(argument("grid", format!("{} points are not allowed; 2 are", grid.points())));
+                return Err(argument("grid", reason!("{} points are not allowed; 2 are", grid.points())));
             }
             (Some(_), Input::F32(_) | Input::F64(_)) | (None, Input::U8(_)) => {}
             (Some(_), _) => return Err(argument("x", "a grid takes float32 or float64".into())),
@@ -148,7 +148,7 @@ impl Cube {
         }
         let bits = self.bits() as usize;
         if !input.len().is_multiple_of(bits) {
-            let reason = format!("{} values are no whole number of records of {bits}", input.len());
+            let reason = reason!("{} values are no whole number of records of {bits}", input.len());
             return Err(Error::Shape { name: "x", reason });
         }
         if !(output.is_real() || matches!(output, Output::Bits(_) | Output::Packed(_))) {

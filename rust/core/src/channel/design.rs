@@ -5,7 +5,7 @@ use super::categorical::{Categorical, check_grid, check_output, no_row, randomiz
 use super::keyed::{Keyed, KeyedCall, records};
 use super::window::{Window, toward_uniform};
 use crate::codec::Grid;
-use crate::error::{Error, Result, argument, element, zeros};
+use crate::error::{Error, Result, argument, element, reason, zeros};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::categorical::{
@@ -102,7 +102,7 @@ impl Design {
         // A width that is no width is refused with the window.
         let divided = || (2..width.max(3).min(modulus)).any(|divisor| modulus.is_multiple_of(divisor));
         if !(3..MODULI).contains(&modulus) || divided() {
-            let reason = format!(
+            let reason = reason!(
                 "{modulus} is not allowed; 3 to {} are, without divisors from 2 to {}",
                 MODULI - 1,
                 width.max(3) - 1
@@ -120,7 +120,7 @@ impl Design {
     /// As [`Design::translates`]; more inputs than `(2^bits - 1) 2^apart`.
     pub fn halves(inputs: u32, bits: u32, apart: u32, high: f64) -> Result<Design> {
         if bits == 0 || bits.saturating_add(apart) > MOST.ilog2() {
-            let reason = format!("2^{bits} is not allowed; with apart={apart}, 2 to {MOST} cells are");
+            let reason = reason!("2^{bits} is not allowed; with apart={apart}, 2 to {MOST} cells are");
             return Err(argument("bits", reason));
         }
         let (cells, width) = (1 << (bits + apart), 1 << (bits - 1));
@@ -131,7 +131,7 @@ impl Design {
     fn halved(inputs: u32, law: (u32, u32, Probability), halves: Halves) -> Result<Design> {
         let most = ((1u64 << halves.bits) - 1) << halves.apart;
         if u64::from(inputs) > most {
-            return Err(argument("inputs", format!("{inputs} are not allowed; up to {most} are")));
+            return Err(argument("inputs", reason!("{inputs} are not allowed; up to {most} are")));
         }
         Design::over(inputs, law, Family::Halves(halves))
     }
@@ -152,7 +152,7 @@ impl Design {
         let law = (cells, width, high);
         match family {
             DesignFamily::Translates(order) if order.len() != cells as usize => {
-                let reason = format!("{} entries, where {cells} cells are", order.len());
+                let reason = reason!("{} entries, where {cells} cells are", order.len());
                 Err(Error::Shape { name: "order", reason })
             }
             DesignFamily::Translates(order) => {
@@ -163,7 +163,7 @@ impl Design {
             DesignFamily::Progressions => Design::stepped(inputs, law),
             DesignFamily::Halves => {
                 if !cells.is_power_of_two() || !width.is_power_of_two() || width >= cells {
-                    let reason = format!("{width} of {cells} cells is not allowed; powers of two are");
+                    let reason = reason!("{width} of {cells} cells is not allowed; powers of two are");
                     return Err(argument("width", reason));
                 }
                 let bits = width.ilog2() + 1;
@@ -175,10 +175,10 @@ impl Design {
 
     fn over(inputs: u32, (cells, width, high): (u32, u32, Probability), family: Family) -> Result<Design> {
         if !(2..=MOST).contains(&cells) {
-            return Err(argument("cells", format!("{cells} are not allowed; 2 to {MOST} are")));
+            return Err(argument("cells", reason!("{cells} are not allowed; 2 to {MOST} are")));
         }
         if !(2..=cells).contains(&inputs) {
-            return Err(argument("inputs", format!("{inputs} are not allowed; 2 to {cells} are")));
+            return Err(argument("inputs", reason!("{inputs} are not allowed; 2 to {cells} are")));
         }
         Ok(Design { inputs, window: Window::from_probability(cells, width, high, None)?, family })
     }

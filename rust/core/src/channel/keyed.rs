@@ -10,7 +10,7 @@ use super::call::refuse;
 use super::categorical::{check_output, first_refused, no_row, report_bits};
 use super::chunks::{self, Chunks};
 use crate::codec::{Grid, GridRounding};
-use crate::error::{Result, argument};
+use crate::error::{Result, argument, reason};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::categorical::{KeyedSampler, Letters};
@@ -105,8 +105,11 @@ pub(super) fn randomize(
     call: KeyedCall<'_, [Option<&Grid>; 2]>,
     draw: impl Fn(&KeyedSampler<'_>, usize, Input<'_>, Output<'_>) + Sync,
 ) -> Result<()> {
-    randomize_hearing(u64::MAX, description, isa, call, draw)
+    randomize_hearing(u64::MAX, description, isa, call, &draw)
 }
+
+/// Draws the samples of a chunk.
+type DrawSamples<'a> = dyn Fn(&KeyedSampler<'_>, usize, Input<'_>, Output<'_>) + Sync + 'a;
 
 /// [`randomize`], where the random bits depend on those bits of the value that `heard` marks.
 fn randomize_hearing(
@@ -114,7 +117,7 @@ fn randomize_hearing(
     description: &ValueCall<'_>,
     isa: Isa,
     call: KeyedCall<'_, [Option<&Grid>; 2]>,
-    draw: impl Fn(&KeyedSampler<'_>, usize, Input<'_>, Output<'_>) + Sync,
+    draw: &DrawSamples<'_>,
 ) -> Result<()> {
     let KeyedCall { codec: grids, input, letters, output, randomness, threads } = call;
     let columns = randomness.columns(input.len())?;
@@ -132,7 +135,7 @@ fn randomize_hearing(
         if let Some(grid) = grid
             && grid.points() != rows
         {
-            let reason = format!("{} points do not fit a channel of {rows} inputs", grid.points());
+            let reason = reason!("{} points do not fit a channel of {rows} inputs", grid.points());
             return Err(argument(name, reason));
         }
     }

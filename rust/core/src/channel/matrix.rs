@@ -4,7 +4,7 @@ use super::call::{Call, Channel};
 use super::categorical::{Categorical, randomize, report_bits};
 use super::keyed::{self, Keyed, KeyedCall};
 use crate::codec::Grid;
-use crate::error::{Error, Result, argument, element};
+use crate::error::{Error, Result, argument, element, reason};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::categorical::{AnyMatrix, CategoricalSampler};
@@ -50,7 +50,7 @@ impl Matrix {
         for (i, row) in probabilities.chunks_exact(outputs).enumerate() {
             let sum: f64 = row.iter().sum();
             if (sum - 1.0).abs() > TOLERANCE {
-                let reason = format!("row {i} sums to {sum}, not to 1 within {TOLERANCE}");
+                let reason = reason!("row {i} sums to {sum}, not to 1 within {TOLERANCE}");
                 return Err(argument("probabilities", reason));
             }
             let start = weights.len();
@@ -71,7 +71,7 @@ impl Matrix {
         let unbalanced =
             |row: &[u128]| row.iter().try_fold(0u128, |sum, &weight| sum.checked_add(weight)) != Some(UNIT);
         if let Some(i) = weights.chunks_exact(outputs).position(unbalanced) {
-            return Err(argument("weights", format!("row {i} does not sum to 2^64")));
+            return Err(argument("weights", reason!("row {i} does not sum to 2^64")));
         }
         let epsilon = exact_epsilon(outputs, &weights);
         let law = AnyMatrix::new(&weights, outputs);
@@ -171,11 +171,11 @@ impl Keyed for Matrix {
 fn check_shape(name: &'static str, inputs: usize, outputs: usize, entries: usize) -> Result<()> {
     let size = 1..=MOST;
     if !size.contains(&inputs) || !size.contains(&outputs) {
-        let reason = format!("{inputs} rows of {outputs} columns are not allowed; 1 to {MOST} of each are");
+        let reason = reason!("{inputs} rows of {outputs} columns are not allowed; 1 to {MOST} of each are");
         return Err(Error::Shape { name, reason });
     }
     if entries != inputs * outputs {
-        let reason = format!("{entries} entries, where {inputs} rows of {outputs} are needed");
+        let reason = reason!("{entries} entries, where {inputs} rows of {outputs} are needed");
         return Err(Error::Shape { name, reason });
     }
     Ok(())
@@ -187,7 +187,7 @@ fn balance(row: &mut [u128], i: usize) -> Result<()> {
     let largest = row.iter_mut().rev().max_by_key(|weight| **weight);
     match largest.map(|largest| (*largest + UNIT).checked_sub(sum).map(|balanced| *largest = balanced)) {
         Some(Some(())) => Ok(()),
-        _ => Err(argument("probabilities", format!("row {i} cannot be made to sum to 1 exactly"))),
+        _ => Err(argument("probabilities", reason!("row {i} cannot be made to sum to 1 exactly"))),
     }
 }
 

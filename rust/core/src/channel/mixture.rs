@@ -12,7 +12,7 @@ use super::keyed::{self, Keyed, KeyedCall};
 use super::matrix::Matrix;
 use super::window::Window;
 use crate::codec::Grid;
-use crate::error::{Result, argument};
+use crate::error::{Result, argument, reason};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::categorical::{AnyMatrix, CategoricalSampler, Letters, MixtureLaw};
@@ -53,7 +53,7 @@ impl Mixture {
         if u64::from(cells) + answers as u64 - 1 > MOST {
             let more = answers - 1;
             let reason =
-                format!("{cells} cells and {more} more answers are not allowed; up to {MOST} reports are");
+                reason!("{cells} cells and {more} more answers are not allowed; up to {MOST} reports are");
             return Err(argument("window", reason));
         }
         let mut shares = matrix.weights().iter().step_by(answers);

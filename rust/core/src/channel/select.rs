@@ -8,7 +8,7 @@ use super::categorical::report_bits;
 use super::chunks::Chunks;
 use super::keyed::{Keyed, KeyedCall, records};
 use crate::codec::{FINITE, Part, Rotated, RotationBuffers, pack, packed_len};
-use crate::error::{Error, Result, argument, element, zeros};
+use crate::error::{Error, Result, argument, element, reason, zeros};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::select::{Magnitude, Plain, RankLaw, SLOTS, SelectSampler, Vectors};
@@ -68,20 +68,20 @@ impl Select {
     fn of(counts: &[u32], weights: &[u64], nothing: Option<u64>, signed: bool) -> Result<Select> {
         if counts.len() != weights.len() {
             let reason =
-                format!("{} weights, where {} are needed: one for each run", weights.len(), counts.len());
+                reason!("{} weights, where {} are needed: one for each run", weights.len(), counts.len());
             return Err(Error::Shape { name: "weights", reason });
         }
         if let Some(run) = counts.iter().position(|&count| count == 0) {
-            return Err(argument("counts", format!("run {run} is empty; every run has a rank at least")));
+            return Err(argument("counts", reason!("run {run} is empty; every run has a rank at least")));
         }
         let ranks = counts.iter().map(|&count| u64::from(count)).sum::<u64>();
         if !(2..u64::from(u32::MAX)).contains(&ranks) {
-            return Err(argument("counts", format!("{ranks} ranks are not allowed; 2 to 2^32 - 2 are")));
+            return Err(argument("counts", reason!("{ranks} ranks are not allowed; 2 to 2^32 - 2 are")));
         }
         if signed && !ranks.is_multiple_of(2) {
             return Err(argument(
                 "counts",
-                format!("{ranks} signed ranks are not allowed; two a coordinate are"),
+                reason!("{ranks} signed ranks are not allowed; two a coordinate are"),
             ));
         }
         let dimensions = if signed { ranks / 2 } else { ranks } as u32;
@@ -154,7 +154,7 @@ impl Channel for Select {
         let Call { codec, input, mut output, keys: key, first_chunk, threads, .. } = call;
         let rotated = codec.map(|codec| codec.rotation);
         if let Some(rotation) = rotated.filter(|rotation| rotation.dimensions() != self.dimensions as usize) {
-            let reason = format!("{} dimensions do not fit {}", rotation.dimensions(), self.dimensions);
+            let reason = reason!("{} dimensions do not fit {}", rotation.dimensions(), self.dimensions);
             return Err(argument("rotation", reason));
         }
         let dimensions = rotated.map_or(self.dimensions as usize, |rotation| rotation.features());
@@ -162,13 +162,13 @@ impl Channel for Select {
             return Err(argument("x", "float32 or float64 is needed".into()));
         }
         if !input.len().is_multiple_of(dimensions) {
-            let reason = format!("{} numbers are no whole vectors of {dimensions}", input.len());
+            let reason = reason!("{} numbers are no whole vectors of {dimensions}", input.len());
             return Err(Error::Shape { name: "x", reason });
         }
         check_form(&output)?;
         let reports = input.len() / dimensions;
         if let Some(codec) = codec.filter(|codec| codec.numbers.len() != reports) {
-            let reason = format!("{} numbers for {reports} vectors", codec.numbers.len());
+            let reason = reason!("{} numbers for {reports} vectors", codec.numbers.len());
             return Err(Error::Shape { name: "rotations", reason });
         }
         let bits = self.report_bits();

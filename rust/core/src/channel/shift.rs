@@ -8,7 +8,7 @@ use super::call::{Call, Channel};
 use super::categorical::{Categorical, randomize, report_bits};
 use super::keyed::{self, Keyed, KeyedCall};
 use crate::codec::Grid;
-use crate::error::{Error, Result, argument};
+use crate::error::{Error, Result, argument, reason};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::categorical::{AnyMatrix, CategoricalSampler, KeyedSampler, ShiftLaw};
@@ -48,16 +48,16 @@ impl Shift {
     pub fn new(inputs: usize, outputs: usize, weights: Vec<u128>, offset: i32) -> Result<Shift> {
         for (name, count) in [("inputs", inputs), ("outputs", outputs)] {
             if !(1..=MOST).contains(&count) {
-                return Err(argument(name, format!("{count} is not allowed; 1 to {MOST} is")));
+                return Err(argument(name, reason!("{count} is not allowed; 1 to {MOST} is")));
             }
         }
         if !(-FARTHEST..=FARTHEST).contains(&offset) {
-            let reason = format!("{offset} is not allowed; -{FARTHEST} to {FARTHEST} is");
+            let reason = reason!("{offset} is not allowed; -{FARTHEST} to {FARTHEST} is");
             return Err(argument("offset", reason));
         }
         if weights.len().is_multiple_of(2) || weights.len() >= MOST {
             let reason =
-                format!("{} entries, where an odd number up to {} is needed", weights.len(), MOST - 1);
+                reason!("{} entries, where an odd number up to {} is needed", weights.len(), MOST - 1);
             return Err(Error::Shape { name: "weights", reason });
         }
         if weights.iter().try_fold(0u128, |sum, &weight| sum.checked_add(weight)) != Some(UNIT) {
@@ -118,9 +118,10 @@ impl Shift {
     /// [`Error::Argument`] if that were more than 2^26 entries.
     pub fn probabilities(&self) -> Result<Vec<f64>> {
         if self.inputs * self.outputs > LARGEST_TABLE {
-            let reason = format!(
+            let reason = reason!(
                 "a table of {} by {} is not made; up to {LARGEST_TABLE} entries are",
-                self.inputs, self.outputs
+                self.inputs,
+                self.outputs
             );
             return Err(argument("outputs", reason));
         }

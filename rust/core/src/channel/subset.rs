@@ -5,7 +5,7 @@ use super::categorical::no_row;
 use super::chunks::{Chunks, heard};
 use super::keyed::{Keyed, KeyedCall, records};
 use super::window::{Window, toward_uniform};
-use crate::error::{Result, argument};
+use crate::error::{Result, argument, reason};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::categorical::first_outside;
@@ -47,11 +47,11 @@ impl Subset {
     /// As [`Subset::new`].
     pub fn from_probability(elements: u32, size: u32, high: Probability) -> Result<Subset> {
         if !(2..=MOST).contains(&elements) {
-            return Err(argument("elements", format!("{elements} are not allowed; 2 to {MOST} are")));
+            return Err(argument("elements", reason!("{elements} are not allowed; 2 to {MOST} are")));
         }
         if !(1..elements).contains(&size) {
             let reason =
-                format!("{size} is not allowed; with elements={elements}, 1 to {} are", elements - 1);
+                reason!("{size} is not allowed; with elements={elements}, 1 to {} are", elements - 1);
             return Err(argument("size", reason));
         }
         Ok(Subset { window: Window::from_probability(elements, size, high, None)? })

@@ -5,7 +5,7 @@ use super::call::{Call, Channel};
 use super::categorical::no_row;
 use super::chunks::Chunks;
 use super::keyed::{Keyed, KeyedCall, records};
-use crate::error::{Result, argument};
+use crate::error::{Result, argument, reason};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::bits::Plan;
@@ -38,7 +38,7 @@ impl Unary {
     /// Fewer than two categories, or more than `2^31`.
     pub fn new(categories: usize, bit: Bit) -> Result<Unary> {
         if !(2..=1 << 31).contains(&categories) {
-            return Err(argument("categories", format!("{categories} is not allowed; 2 to 2^31 are")));
+            return Err(argument("categories", reason!("{categories} is not allowed; 2 to 2^31 are")));
         }
         let others = Plan::new(&[bit.q.complement(); 8], &[bit.q; 8], true);
         let own = Plan::new(&[bit.p.complement()], &[bit.p], true);

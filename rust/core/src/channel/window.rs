@@ -4,7 +4,7 @@ use super::call::{Call, Channel};
 use super::categorical::{Categorical, randomize, report_bits};
 use super::keyed::{self, Keyed, KeyedCall};
 use crate::codec::Grid;
-use crate::error::{Error, Result, argument, element};
+use crate::error::{Error, Result, argument, element, reason};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::categorical::{CategoricalSampler, Flip, NarrowWindow, WideWindow};
@@ -63,10 +63,10 @@ impl Window {
         order: Option<Vec<u16>>,
     ) -> Result<Window> {
         if cells < 2 {
-            return Err(argument("cells", format!("{cells} are not allowed; 2 to 2^32 - 1 are")));
+            return Err(argument("cells", reason!("{cells} are not allowed; 2 to 2^32 - 1 are")));
         }
         if !(1..cells).contains(&width) {
-            let reason = format!("{width} is not allowed; with cells={cells}, 1 to {} are", cells - 1);
+            let reason = reason!("{width} is not allowed; with cells={cells}, 1 to {} are", cells - 1);
             return Err(argument("width", reason));
         }
         let alike = match &order {
@@ -118,7 +118,7 @@ impl Window {
             return Err(argument("order", "a window in an order has no first cell".into()));
         }
         if x >= self.cells {
-            return Err(argument("x", format!("a cell from 0 to {} is needed", self.cells - 1)));
+            return Err(argument("x", reason!("a cell from 0 to {} is needed", self.cells - 1)));
         }
         Ok(self.first(x))
     }
@@ -147,7 +147,7 @@ impl Window {
     /// [`Error::Argument`] with more than 8192 cells: the table would take over half a gigabyte.
     pub fn probabilities(&self) -> Result<Vec<f64>> {
         if self.cells > PRINTED {
-            let reason = format!(
+            let reason = reason!(
                 "a table of {0} by {0} probabilities is not written out; up to {PRINTED} cells are",
                 self.cells
             );
@@ -256,7 +256,7 @@ impl Keyed for Window {
 /// [`Error::Argument`] for what is no probability.
 pub(super) fn toward_uniform(cells: u32, width: u32, high: f64) -> Result<Probability> {
     let down = Probability::from_f64(high, Rounding::Down)
-        .map_err(|_| argument("high", format!("must be a probability from 0 to 1, not {high}")))?;
+        .map_err(|_| argument("high", reason!("must be a probability from 0 to 1, not {high}")))?;
     let above = down.numerator() * u128::from(cells) >= u128::from(width) << 64;
     if above { Ok(down) } else { Probability::from_f64(high, Rounding::Up) }
 }
@@ -271,11 +271,11 @@ enum AnyWindow<'a> {
 /// Refuses an order in which a row does not list every cell once; otherwise answers yes.
 fn check_order(cells: u32, order: &[u16]) -> Result<bool> {
     if cells > NARROW {
-        return Err(argument("order", format!("lists at most {NARROW} cells, not {cells}")));
+        return Err(argument("order", reason!("lists at most {NARROW} cells, not {cells}")));
     }
     let cells = cells as usize;
     if order.len() != cells * cells {
-        let reason = format!("{} entries, where {cells} rows of {cells} are needed", order.len());
+        let reason = reason!("{} entries, where {cells} rows of {cells} are needed", order.len());
         return Err(Error::Shape { name: "order", reason });
     }
     let mut last_seen = vec![usize::MAX; cells];

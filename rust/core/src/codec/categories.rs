@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::hash::Hash;
 
-use crate::error::{Result, argument, element};
+use crate::error::{Result, argument, element, reason};
 
 /// A dictionary of labels: label `i` has code `i`.
 ///
@@ -23,7 +23,7 @@ impl<T: Eq + Hash + Clone> Categories<T> {
     /// that was there before.
     pub fn new(labels: Vec<T>) -> Result<Categories<T>> {
         if labels.len() < 2 || u32::try_from(labels.len()).is_err() {
-            let reason = format!("{} are not allowed; 2 to 2^32 - 1 are", labels.len());
+            let reason = reason!("{} are not allowed; 2 to 2^32 - 1 are", labels.len());
             return Err(argument("labels", reason));
         }
         let mut codes = HashMap::with_capacity(labels.len());

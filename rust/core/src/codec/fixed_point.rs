@@ -1,7 +1,7 @@
 //! Fixed-point codes: a real number as sign, integer and fraction bits.
 
 use super::real::{Real, Spelling};
-use crate::error::{Result, argument, element};
+use crate::error::{Result, argument, element, reason};
 
 /// The sign bit of numbers that are not negative.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -40,13 +40,13 @@ impl FixedPoint {
     /// Either number outside its range.
     pub fn new(bits: u32, integer_bits: u32, sign: SignBit, infinities: Infinities) -> Result<FixedPoint> {
         if !(2..=32).contains(&bits) {
-            return Err(argument("bits", format!("{bits} is not allowed; 2 to 32 are")));
+            return Err(argument("bits", reason!("{bits} is not allowed; 2 to 32 are")));
         }
         if integer_bits >= bits {
             let most = bits - 1;
             return Err(argument(
                 "integer_bits",
-                format!(
+                reason!(
                     "{integer_bits} is not allowed; with bits={bits}, one of them the sign, 0 to {most} are"
                 ),
             ));

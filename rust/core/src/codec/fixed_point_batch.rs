@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::fixed_point::FixedPoint;
 use super::real::Real;
 use crate::codec::Code;
-use crate::error::{Error, Result, argument, element};
+use crate::error::{Error, Result, argument, element, reason};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, compiled, vectorised};
 use crate::parallel::{CHUNK, Parts, for_chunks};
@@ -72,7 +72,7 @@ impl FixedPoint {
             Output::U16(out) if self.bits() <= 16 => self.encode_words(values, out, threads),
             Output::U32(out) => self.encode_words(values, out, threads),
             _ => {
-                Err(Error::Output { reason: format!("unsigned elements of {} bits are needed", self.bits()) })
+                Err(Error::Output { reason: reason!("unsigned elements of {} bits are needed", self.bits()) })
             }
         }
     }
@@ -136,7 +136,7 @@ fn fits(values: usize, elements: usize) -> Result<()> {
     if values == elements {
         return Ok(());
     }
-    Err(Error::Output { reason: format!("{elements} elements, where {values} are needed") })
+    Err(Error::Output { reason: reason!("{elements} elements, where {values} are needed") })
 }
 
 /// Fills `out` chunk by chunk. `work` answers with the position of the first value in its chunk that it refuses; the first of

@@ -13,7 +13,7 @@ pub use coordinate::Coordinate;
 use ruler::{Ruler, TOGETHER};
 
 use crate::codec::Code;
-use crate::error::{Result, argument, element, zeros};
+use crate::error::{Result, argument, element, reason, zeros};
 use crate::isa::{Isa, ones};
 use crate::random::Refine;
 
@@ -58,17 +58,17 @@ impl Grid {
         // Minus zero is zero: equal grids have the same ends, bit by bit.
         let (low, high) = (low + 0.0, high + 0.0);
         if points < 2 {
-            return Err(argument("points", format!("{points} are not allowed; 2 to 2^32 - 1 are")));
+            return Err(argument("points", reason!("{points} are not allowed; 2 to 2^32 - 1 are")));
         }
         if !low.is_finite() {
-            return Err(argument("low", format!("must be finite, not {low}")));
+            return Err(argument("low", reason!("must be finite, not {low}")));
         }
         if !high.is_finite() {
-            return Err(argument("high", format!("must be finite, not {high}")));
+            return Err(argument("high", reason!("must be finite, not {high}")));
         }
         let step = (high - low) / f64::from(points - 1);
         if !(step > 0.0 && step.is_finite() && (1.0 / step).is_finite()) {
-            let reason = format!(
+            let reason = reason!(
                 "must be above low={low}, by a length and a step that are normal numbers, not {high}"
             );
             return Err(argument("high", reason));
@@ -165,7 +165,8 @@ impl Grid {
 
     /// Writes the index of a point beside each value; where that is random, `dither` holds a byte for each. Sound for any
     /// value, also for one that was changed after it was checked: NaN becomes the last point.
-    #[inline(always)]
+    #[cfg_attr(feature = "batches", inline(always))]
+    #[cfg_attr(not(feature = "batches"), inline(never))]
     pub(crate) fn place<F: Coordinate, W: Code>(
         &self,
         isa: Isa,

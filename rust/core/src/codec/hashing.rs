@@ -5,7 +5,7 @@
 
 use std::sync::Mutex;
 
-use crate::error::{Error, Result, argument, zeros};
+use crate::error::{Error, Result, argument, reason, zeros};
 use crate::isa::{Isa, compiled};
 use crate::parallel::for_chunks;
 use crate::vector::{Kernel, Vector};
@@ -67,7 +67,7 @@ impl Hashing {
     /// Fewer than 2 cells, or more than 2^16.
     pub fn new(cells: u32) -> Result<Hashing> {
         if !(2..=1 << 16).contains(&cells) {
-            return Err(argument("cells", format!("{cells} are not allowed; 2 to 65536 are")));
+            return Err(argument("cells", reason!("{cells} are not allowed; 2 to 65536 are")));
         }
         Ok(Hashing { cells })
     }
@@ -170,7 +170,7 @@ fn same(name: &'static str, given: usize, needed: usize, of: &str) -> Result<()>
     if given == needed {
         return Ok(());
     }
-    Err(Error::Shape { name, reason: format!("{given} for {needed} {of}; one for each is needed") })
+    Err(Error::Shape { name, reason: reason!("{given} for {needed} {of}; one for each is needed") })
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ mod wasm;
 
 use super::code::Code;
 use super::unpack::Unpack;
-use crate::error::{Error, Result, argument, element, zeros};
+use crate::error::{Error, Result, argument, element, reason, zeros};
 use crate::isa::{Isa, dispatch, vectorised};
 use crate::parallel::{CHUNK, Parts, for_chunks};
 
@@ -24,7 +24,7 @@ fn check_bits(bits: u32) -> Result<()> {
     if (1..=32).contains(&bits) {
         return Ok(());
     }
-    Err(argument("bits", format!("{bits} is not allowed; 1 to 32 are")))
+    Err(argument("bits", reason!("{bits} is not allowed; 1 to 32 are")))
 }
 
 /// Bytes that `count` reports of `bits` bits fill.
@@ -35,7 +35,7 @@ pub fn packed_len(count: usize, bits: u32) -> Result<usize> {
     check_bits(bits)?;
     match count.checked_mul(bits as usize) {
         Some(total) => Ok(total.div_ceil(8)),
-        None => Err(argument("count", format!("{count} reports are more than memory holds"))),
+        None => Err(argument("count", reason!("{count} reports are more than memory holds"))),
     }
 }
 
@@ -61,7 +61,7 @@ pub fn pack_to<C: Code>(reports: &[C], bits: u32, out: &mut [u8], threads: Optio
     let isa = Isa::current()?;
     let needed = packed_len(reports.len(), bits)?;
     if out.len() != needed {
-        return Err(Error::Output { reason: format!("{} bytes, where {needed} are needed", out.len()) });
+        return Err(Error::Output { reason: reason!("{} bytes, where {needed} are needed", out.len()) });
     }
     let (most, width) = (u32::MAX >> (32 - bits), bits as usize);
     let parts = Parts::new(out);
@@ -118,10 +118,10 @@ fn check_packed<C: Code>(packed: &[u8], bits: u32, count: usize) -> Result<()> {
     let needed = packed_len(count, bits)?;
     if bits as usize > 8 * size_of::<C>() {
         let width = 8 * size_of::<C>();
-        return Err(argument("bits", format!("{bits} do not fit code words of {width} bits")));
+        return Err(argument("bits", reason!("{bits} do not fit code words of {width} bits")));
     }
     if packed.len() != needed {
-        let reason = format!("{count} reports of {bits} bits are {needed} bytes, not {}", packed.len());
+        let reason = reason!("{count} reports of {bits} bits are {needed} bytes, not {}", packed.len());
         return Err(Error::Shape { name: "packed", reason });
     }
     let unused = needed * 8 - count * bits as usize;

@@ -11,7 +11,7 @@ use super::unary::spread;
 use crate::binomial::Restricted;
 use crate::codec::{Coordinate, Grid, gathered};
 use crate::io::{Input, Output};
-use crate::isa::{Isa, vectorised};
+use crate::isa::{BATCHES, Isa, vectorised};
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 
 /// Values whose dither one group of keystream serves: a byte each, at first.
@@ -100,6 +100,21 @@ impl CubeSampler<'_> {
 
     /// Calls `give` with the report of each record, most significant bit first; what is behind its last bit is 0.
     fn records(&self, chunk: u64, records: usize, mut signs: impl Signs, mut give: impl FnMut(&[u64])) {
+        if BATCHES {
+            self.given(chunk, records, &mut signs, &mut give);
+        } else {
+            self.given::<dyn Signs + '_, dyn FnMut(&[u64]) + '_>(chunk, records, &mut signs, &mut give);
+        }
+    }
+
+    /// [`records`](Self::records) of any signs, to anyone.
+    fn given<S: Signs + ?Sized, G: FnMut(&[u64]) + ?Sized>(
+        &self,
+        chunk: u64,
+        records: usize,
+        signs: &mut S,
+        give: &mut G,
+    ) {
         vectorised(
             self.isa,
             #[inline(always)]

@@ -6,7 +6,7 @@
 use super::bits::{BitsTable, CodeWord, Laws, Plan};
 use super::categorical::load_rows;
 use crate::io::{Input, Output};
-use crate::isa::{Isa, compiled, ones};
+use crate::isa::{BATCHES, Isa, compiled, ones};
 use crate::random::{GROUP, Key, Keys, Lanes, Purpose, Refine, Words, blocks_at, fill, first_words, nonce};
 use crate::vector::{Kernel, Vector};
 
@@ -115,6 +115,18 @@ trait Sink {
     fn last(&mut self, byte: u8, positions: usize);
 }
 
+impl<S: Sink + ?Sized> Sink for &mut S {
+    #[inline(always)]
+    fn whole(&mut self, bytes: &[u8]) {
+        (**self).whole(bytes);
+    }
+
+    #[inline(always)]
+    fn last(&mut self, byte: u8, positions: usize) {
+        (**self).last(byte, positions);
+    }
+}
+
 /// A byte of 0 or 1 for each position.
 struct SpreadSink<'a> {
     out: &'a mut [u8],
@@ -194,14 +206,14 @@ struct UnaryRecords<'a, 'b, S> {
 }
 
 impl<S: Sink> Kernel for UnaryRecords<'_, '_, S> {
-    type Answer = S;
+    type Answer = ();
 
     #[allow(
         clippy::needless_range_loop,
         reason = "a plain loop is compiled for the instruction set around it"
     )]
     #[inline(always)]
-    fn run<V: Vector>(mut self, _: V) -> S {
+    fn run<V: Vector>(mut self, _: V) {
         let (sampler, chunk) = (self.sampler, self.chunk);
         let mut others = UnaryDraws::new(sampler, sampler.others, Purpose::Main, Purpose::Refine, chunk);
         let mut own = UnaryDraws::new(sampler, sampler.own, Purpose::Own, Purpose::OwnRefine, chunk);
@@ -240,7 +252,6 @@ impl<S: Sink> Kernel for UnaryRecords<'_, '_, S> {
                 }
             }
         }
-        self.sink
     }
 }
 
@@ -248,17 +259,22 @@ impl UnarySampler<'_> {
     /// Randomizes chunk `chunk` of the key's stream: `output` has room for just the reports of `input`.
     pub(crate) fn chunk(&self, chunk: u64, input: Input<'_>, output: Output<'_>) {
         match output {
-            Output::Bits(out) => {
-                compiled(
-                    self.isa,
-                    UnaryRecords { sampler: self, chunk, input, sink: SpreadSink { out, at: 0 } },
-                );
-            }
+            Output::Bits(out) => self.give(chunk, input, &mut SpreadSink { out, at: 0 }),
             Output::Packed(out) => {
-                let sink = Packed { out, at: 0, held: 0, have: 0 };
-                compiled(self.isa, UnaryRecords { sampler: self, chunk, input, sink }).end();
+                let mut sink = Packed { out, at: 0, held: 0, have: 0 };
+                self.give(chunk, input, &mut sink);
+                sink.end();
             }
             _ => unreachable!("the channel gives bits and packed bits"),
+        }
+    }
+
+    /// Gives the reports to a sink.
+    fn give<S: Sink>(&self, chunk: u64, input: Input<'_>, sink: &mut S) {
+        if BATCHES {
+            compiled(self.isa, UnaryRecords { sampler: self, chunk, input, sink });
+        } else {
+            compiled(self.isa, UnaryRecords { sampler: self, chunk, input, sink: sink as &mut dyn Sink });
         }
     }
 }
@@ -290,7 +306,8 @@ struct RowDraws<'a> {
 
 impl RowDraws<'_> {
     /// Writes `count` draws of each record: the words of its stream hold two each.
-    #[inline(always)]
+    #[cfg_attr(feature = "batches", inline(always))]
+    #[cfg_attr(not(feature = "batches"), inline(never))]
     fn write(&self, count: usize, words: &[[u32; Lanes::COUNT]], out: &mut [RowBytes; Lanes::COUNT]) {
         let mut open: Open = [0; BLOCK / 2 / 64];
         for (number, words) in words.iter().enumerate() {
@@ -337,14 +354,14 @@ struct RowsKernel<'a, 'b, S> {
 }
 
 impl<S: Sink> Kernel for RowsKernel<'_, '_, S> {
-    type Answer = S;
+    type Answer = ();
 
     #[allow(
         clippy::needless_range_loop,
         reason = "a plain loop is compiled for the instruction set around it"
     )]
     #[inline(always)]
-    fn run<V: Vector>(mut self, _: V) -> S {
+    fn run<V: Vector>(mut self, _: V) {
         let UnaryRows { isa, categories, others, own } = self.rows;
         let (whole, rest) = (categories / 8, categories % 8);
         let count = categories.div_ceil(8);
@@ -377,7 +394,6 @@ impl<S: Sink> Kernel for RowsKernel<'_, '_, S> {
                 }
             }
         }
-        self.sink
     }
 }
 
@@ -391,14 +407,22 @@ impl UnaryRows<'_> {
         load_rows(self.isa, input, self.categories as u32, &mut categories);
         let (rows, categories) = (*self, &categories[..]);
         match output {
-            Output::Bits(out) => {
-                compiled(self.isa, RowsKernel { rows, keys, categories, sink: SpreadSink { out, at: 0 } });
-            }
+            Output::Bits(out) => rows.give(keys, categories, &mut SpreadSink { out, at: 0 }),
             Output::Packed(out) => {
-                let sink = Packed { out, at: 0, held: 0, have: 0 };
-                compiled(self.isa, RowsKernel { rows, keys, categories, sink }).end();
+                let mut sink = Packed { out, at: 0, held: 0, have: 0 };
+                rows.give(keys, categories, &mut sink);
+                sink.end();
             }
             _ => unreachable!("the channel gives bits and packed bits"),
+        }
+    }
+
+    /// Gives the reports to a sink.
+    fn give<S: Sink>(self, keys: &[Keys], categories: &[u32], sink: &mut S) {
+        if BATCHES {
+            compiled(self.isa, RowsKernel { rows: self, keys, categories, sink });
+        } else {
+            compiled(self.isa, RowsKernel { rows: self, keys, categories, sink: sink as &mut dyn Sink });
         }
     }
 }

@@ -1,7 +1,7 @@
 //! ChaCha, with any number of rounds: one block as RFC 8439 writes it, and as many as a register has lanes side by side.
 
 use super::{BLOCKS, GROUP, Key};
-use crate::isa::{Isa, compiled};
+use crate::isa::{Isa, Unit, compiled_keystream};
 use crate::vector::{Kernel, Vector};
 
 /// `"expand 32-byte k"`.
@@ -81,11 +81,12 @@ fn rounds<const ROUNDS: usize, const N: usize, V: Vector>(states: &mut [[V; 16];
 }
 
 /// Fills `out` with whole groups from `group` on.
-#[inline]
+#[cfg_attr(feature = "batches", inline)]
+#[cfg_attr(not(feature = "batches"), inline(never))]
 pub(super) fn fill<const ROUNDS: usize>(isa: Isa, key: &Key, nonce: u64, group: u64, out: &mut [u8]) {
     let first = group.wrapping_mul(BLOCKS as u64);
-    if isa != Isa::Scalar {
-        return compiled(isa, Fill::<ROUNDS> { key, nonce, first, out });
+    if isa.keystream_unit() != Unit::Scalar {
+        return compiled_keystream(isa, Fill::<ROUNDS> { key, nonce, first, out });
     }
     let mut words = [[0; BLOCKS]; 16];
     for (counter, out) in
@@ -158,12 +159,13 @@ impl<const ROUNDS: usize> Fill<'_, ROUNDS> {
 }
 
 /// Writes sixteen blocks, each of a state of its own.
-#[inline]
+#[cfg_attr(feature = "batches", inline)]
+#[cfg_attr(not(feature = "batches"), inline(never))]
 pub(super) fn blocks<const ROUNDS: usize>(isa: Isa, states: &Sixteen, out: &mut Sixteen) {
-    if isa == Isa::Scalar {
+    if isa.keystream_unit() == Unit::Scalar {
         portable::<ROUNDS>(states, out);
     } else {
-        compiled(isa, LaneBlocks::<ROUNDS> { states, out });
+        compiled_keystream(isa, LaneBlocks::<ROUNDS> { states, out });
     }
 }
 

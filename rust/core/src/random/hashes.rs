@@ -4,7 +4,7 @@
 //! paper, sections 2.1 to 2.4).
 
 use super::{BLOCKS, Key};
-use crate::isa::{Isa, compiled};
+use crate::isa::{BATCHES, Isa, Unit, compiled};
 use crate::vector::{Kernel, Vector};
 
 /// Words of a hash; word by word, lane by lane.
@@ -112,11 +112,11 @@ pub(super) fn hashes(isa: Isa, key: &Key, messages: &[[u32; BLOCKS]]) -> Half {
         let start = if number == 0 { CHUNK_START } else { 0 };
         let end = if number + 1 == blocks { CHUNK_END | ROOT } else { 0 };
         let last = [0, 0, 4 * block.len() as u32, KEYED_HASH | start | end];
-        // Words behind the end of a block cost nothing.
+        // Words behind the end of a block cost nothing, or code.
         match block.len() {
-            ..=2 => compress::<2>(isa, &mut chaining, block, last),
-            3..=5 => compress::<5>(isa, &mut chaining, block, last),
-            6..=8 => compress::<8>(isa, &mut chaining, block, last),
+            ..=2 if BATCHES => compress::<2>(isa, &mut chaining, block, last),
+            3..=5 if BATCHES => compress::<5>(isa, &mut chaining, block, last),
+            6..=8 if BATCHES => compress::<8>(isa, &mut chaining, block, last),
             _ => compress::<16>(isa, &mut chaining, block, last),
         }
     }
@@ -126,7 +126,7 @@ pub(super) fn hashes(isa: Isa, key: &Key, messages: &[[u32; BLOCKS]]) -> Half {
 /// Takes a block of at most `WORDS` words of each message into its chaining value.
 #[inline]
 fn compress<const WORDS: usize>(isa: Isa, chaining: &mut Half, block: &[[u32; BLOCKS]], last: [u32; 4]) {
-    if isa == Isa::Scalar {
+    if isa.unit() == Unit::Scalar {
         portable::<WORDS>(chaining, block, last);
     } else {
         compiled(isa, Compress::<WORDS> { chaining, block, last });

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::codec::canonical;
-use crate::error::{Error, Result, argument, zeros};
+use crate::error::{Error, Result, argument, reason, zeros};
 use crate::io::Input;
 use crate::isa::Isa;
 use crate::parallel::{Parts, for_chunks};
@@ -54,13 +54,13 @@ impl<'a> KeyedRandomness<'a> {
         let (ids, first) = (self.ids.len(), self.column);
         let columns = values.checked_div(ids).unwrap_or(0);
         if columns * ids != values {
-            let reason = format!("{ids} of them do not fit {values} values: one is needed for each record");
+            let reason = reason!("{ids} of them do not fit {values} values: one is needed for each record");
             return Err(Error::Shape { name: "ids", reason });
         }
         if u64::from(first) + columns as u64 > 1 << 32 {
             return Err(argument(
                 "column",
-                format!("{first} and the {columns} from it on do not fit 32 bits"),
+                reason!("{first} and the {columns} from it on do not fit 32 bits"),
             ));
         }
         Ok(columns.max(1))

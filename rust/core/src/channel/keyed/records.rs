@@ -4,7 +4,7 @@
 use super::KeyedCall;
 use crate::channel::chunks::Chunks;
 use crate::codec::{canonical, pack_into, settled};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, reason};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::parallel::CHUNK;
@@ -47,7 +47,7 @@ impl WholeRecordCall<'_> {
     pub(in crate::channel) fn chunks<C>(&self, call: &KeyedCall<'_, C>) -> Result<Chunks> {
         let WholeRecordCall { values, words, codes, bits, .. } = *self;
         if !call.input.len().is_multiple_of(values) {
-            let reason = format!("{} values are no whole number of records of {values}", call.input.len());
+            let reason = reason!("{} values are no whole number of records of {values}", call.input.len());
             return Err(Error::Shape { name: "x", reason });
         }
         let records = call.input.len() / values;
@@ -98,6 +98,17 @@ impl WholeRecordCall<'_> {
         nanoseconds: usize,
         refused: impl Fn(Input<'_>) -> Option<usize> + Sync,
         draw: impl Fn(&[Keys], Input<'_>, Output<'_>) -> Option<usize> + Sync,
+    ) -> Result<std::result::Result<(), usize>> {
+        self.randomize_any(call.with(()), nanoseconds, &refused, &draw)
+    }
+
+    /// The same, compiled once.
+    fn randomize_any(
+        &self,
+        call: KeyedCall<'_, ()>,
+        nanoseconds: usize,
+        refused: &(dyn Fn(Input<'_>) -> Option<usize> + Sync),
+        draw: &(dyn Fn(&[Keys], Input<'_>, Output<'_>) -> Option<usize> + Sync),
     ) -> Result<std::result::Result<(), usize>> {
         let chunks = self.chunks(&call)?;
         let KeyedCall { input, output, randomness, .. } = call;

@@ -353,7 +353,7 @@ impl Shift {
             mute: self.is_mute(),
             law: &|_| {},
         };
-        randomize_hearing(heard, &description, isa, call.pair(), |sampler, first, input, output| {
+        randomize_hearing(heard, &description, isa, call.pair(), &|sampler, first, input, output| {
             self.sample_keyed(sampler, first, input, output);
         })
     }

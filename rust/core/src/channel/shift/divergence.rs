@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::error::{Result, argument};
+use crate::error::{Result, argument, reason};
 use crate::probability::log_ratio;
 
 /// Certainty, in the units of weights.
@@ -86,7 +86,7 @@ impl Noise<'_> {
     /// over all reports z.
     pub(super) fn delta(&self, epsilon: f64) -> Result<f64> {
         if !(0.0..=f64::INFINITY).contains(&epsilon) {
-            return Err(argument("epsilon", format!("{epsilon} is not allowed; zero or more is")));
+            return Err(argument("epsilon", reason!("{epsilon} is not allowed; zero or more is")));
         }
         if self.outputs == 1 {
             return Ok(0.0);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::error::{Result, argument};
+use crate::error::{Result, argument, reason};
 use crate::isa::Isa;
 use crate::random::{Key, Purpose, Refine, nonce};
 
@@ -61,10 +61,10 @@ impl Rotation {
     pub fn new(features: usize, radius: f64, kind: RotationKind, key: Key) -> Result<Rotation> {
         let most = if kind == RotationKind::Haar { MOST_HAAR } else { MOST };
         if !(1..=most).contains(&features) {
-            return Err(argument("features", format!("{features} is not allowed; 1 to {most} are")));
+            return Err(argument("features", reason!("{features} is not allowed; 1 to {most} are")));
         }
         if !(1e-100..=1e100).contains(&radius) {
-            return Err(argument("radius", format!("{radius} is not allowed; 1e-100 to 1e100 are")));
+            return Err(argument("radius", reason!("{radius} is not allowed; 1e-100 to 1e100 are")));
         }
         let least = if kind == RotationKind::Haar { 2 } else { LEAST };
         let width = features.div_ceil(features.div_ceil(MOST_WHOLE));

@@ -21,7 +21,7 @@ mod signs;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::error::{Error, Result, argument, element};
+use crate::error::{Error, Result, argument, element, reason};
 use crate::isa::Isa;
 use crate::parallel::{Parts, for_chunks};
 pub(crate) use buffers::{RotationBuffers, Undone};
@@ -52,11 +52,11 @@ impl Rotated<'_> {
         let &Rotated { rotation, numbers } = self;
         let (features, dimensions) = (rotation.features(), rotation.dimensions());
         if numbers.len().checked_mul(features) != Some(x.len()) {
-            let reason = format!("{} numbers for vectors of {} in all", numbers.len(), x.len());
+            let reason = reason!("{} numbers for vectors of {} in all", numbers.len(), x.len());
             return Err(Error::Shape { name: "rotations", reason });
         }
         if numbers.len().checked_mul(dimensions) != Some(out.len()) {
-            return Err(Error::Output { reason: format!("{} elements are no rotated vectors", out.len()) });
+            return Err(Error::Output { reason: reason!("{} elements are no rotated vectors", out.len()) });
         }
         if threads == Some(0) {
             return Err(argument("threads", "0 is not allowed; at least 1 is".into()));

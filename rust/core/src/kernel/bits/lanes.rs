@@ -14,7 +14,7 @@ use super::wasm;
 use super::{avx2, avx512};
 use crate::codec::{Code, FixedPoint};
 use crate::io::Output;
-use crate::isa::{Isa, dispatch, vectorised};
+use crate::isa::{Isa, dispatch, dispatch_unit, vectorised};
 use crate::random::Refine;
 
 /// A thread's working memory. It is kept from call to call, because clearing it would take a tenth of a short one.
@@ -69,7 +69,7 @@ impl CodeWord for u16 {
     }
 
     fn randomize(isa: Isa, laws: Laws<'_>, keystream: &[u8], words: &mut [u16], refine: &mut Refine) {
-        dispatch!(isa, (laws, keystream, words, refine),
+        dispatch_unit!(isa.keystream_unit(), (laws, keystream, words, refine),
             avx512 => avx512::randomize16, avx2 => avx2::randomize16, neon => neon::randomize16,
             simd128 => wasm::randomize16, _ => scalar::randomize_by(laws, keystream, words, refine));
     }

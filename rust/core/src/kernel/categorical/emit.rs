@@ -28,7 +28,8 @@ impl Letters<'_> {
 }
 
 /// Writes reports as code words, letters or packed bits. An address may depend on a report: it is public.
-#[inline(always)]
+#[cfg_attr(feature = "batches", inline(always))]
+#[cfg_attr(not(feature = "batches"), inline(never))]
 pub(super) fn emit<W: Code>(isa: Isa, reports: &[W], letters: Letters<'_>, bits: u32, output: Output<'_>) {
     match (output, letters.double) {
         (Output::U8(out), _) => codes(reports, out),

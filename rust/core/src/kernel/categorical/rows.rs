@@ -40,7 +40,8 @@ pub(crate) type Dithered<'a, 'k> = (&'a Grid, &'a [u8], &'a mut Refine<'k>);
 
 /// Writes the row of each input. The input was checked, but somebody else may have changed it since: whatever it holds,
 /// the rows stay below `rows`, so that no address that is made from them leaves its table.
-#[inline(always)]
+#[cfg_attr(feature = "batches", inline(always))]
+#[cfg_attr(not(feature = "batches"), inline(never))]
 pub(super) fn load<W: Code>(
     isa: Isa,
     input: Input<'_>,
