@@ -145,12 +145,19 @@ def features_of_bitrand() -> str:
 
 
 def learned(data: str, learner: str) -> dict[str, Any]:
-    """Return the last record of what one report of each client taught."""
+    """Return what one report of each client taught: the last record, with more seeds of those before it."""
     lines = (RECORDS / "honest_learning.jsonl").read_text(encoding="utf-8").splitlines()
-    kept = [json.loads(line) for line in lines]
-    result: dict[str, Any] = next(
-        each for each in reversed(kept) if (each["data"], each["learner"]) == (data, learner)
-    )
+    kept = [each for each in map(json.loads, lines) if (each["data"], each["learner"]) == (data, learner)]
+    result: dict[str, Any] = kept.pop()
+    for each in reversed(kept):
+        alike = all(each[name] == result[name] for name in ("clients", "pool"))
+        rows = {row["epsilon"]: row["scores"] for row in each["rows"]}
+        if not alike or rows.keys() != {row["epsilon"] for row in result["rows"]}:
+            break
+        new = [index for index, seed in enumerate(each["seeds"]) if seed not in result["seeds"]]
+        result["seeds"] += [each["seeds"][index] for index in new]
+        for row in result["rows"]:
+            row["scores"] += [rows[row["epsilon"]][index] for index in new]
     return result
 
 
