@@ -174,10 +174,13 @@ def by_rounds() -> str:
     """Return what rounds of gradients learn, by the epsilon of a client."""
     kept = learned("mnist", "rounds")
     head = ["ε of a client", "Seeds", *(f"{row['epsilon']:g}" for row in kept["rows"]), "no noise"]
-    rows = [
-        [name, _seeds(key, "rounds"), *_scores(key, "rounds"), *_scores(key, "noiseless")]
-        for key, name in IMAGES.items()
-    ]
+    rows = []
+    for key, name in IMAGES.items():
+        seeds, fewer = _seeds(key, "rounds"), _seeds(key, "noiseless")
+        (quiet,) = _scores(key, "noiseless")
+        rows.append(
+            [name, seeds, *_scores(key, "rounds"), quiet if fewer == seeds else f"{quiet}, {fewer} seeds"]
+        )
     return _table(head, rows)
 
 

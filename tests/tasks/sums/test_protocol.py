@@ -216,6 +216,7 @@ def test_an_agreement_pins_its_graph() -> None:
 def test_a_quorum_survives_however_low_the_floor() -> None:
     """Else two parts of the clients might sign two lists."""
     assert agreement(floor=1).least == agreement(floor=1).quorum == 6
+    assert agreement(floor=1, threshold=8).least == 8  # and so many hold the shares of each secret
     sparse = Agreement(PlainSum(18, 1), public(signing_keys(18)), degree=11)
     assert sparse.needed < sparse.quorum == sparse.least == 10
 
