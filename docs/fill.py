@@ -149,12 +149,19 @@ def features_of_bitrand() -> str:
 
 
 def learned(data: str, learner: str) -> dict[str, Any]:
-    """Return the last record of what one report of each client taught."""
+    """Return what one report of each client taught: the last record, with more seeds of those before it."""
     lines = (RECORDS / "honest_learning.jsonl").read_text(encoding="utf-8").splitlines()
-    kept = [json.loads(line) for line in lines]
-    result: dict[str, Any] = next(
-        each for each in reversed(kept) if (each["data"], each["learner"]) == (data, learner)
-    )
+    kept = [each for each in map(json.loads, lines) if (each["data"], each["learner"]) == (data, learner)]
+    result: dict[str, Any] = kept.pop()
+    for each in reversed(kept):
+        alike = all(each[name] == result[name] for name in ("clients", "pool"))
+        rows = {row["epsilon"]: row["scores"] for row in each["rows"]}
+        if not alike or rows.keys() != {row["epsilon"] for row in result["rows"]}:
+            break
+        new = [index for index, seed in enumerate(each["seeds"]) if seed not in result["seeds"]]
+        result["seeds"] += [each["seeds"][index] for index in new]
+        for row in result["rows"]:
+            row["scores"] += [rows[row["epsilon"]][index] for index in new]
     return result
 
 
@@ -171,10 +178,13 @@ def by_rounds() -> str:
     """Return what rounds of gradients learn, by the epsilon of a client."""
     kept = learned("mnist", "rounds")
     head = ["ε of a client", "Seeds", *(f"{row['epsilon']:g}" for row in kept["rows"]), "no noise"]
-    rows = [
-        [name, _seeds(key, "rounds"), *_scores(key, "rounds"), *_scores(key, "noiseless")]
-        for key, name in IMAGES.items()
-    ]
+    rows = []
+    for key, name in IMAGES.items():
+        seeds, fewer = _seeds(key, "rounds"), _seeds(key, "noiseless")
+        (quiet,) = _scores(key, "noiseless")
+        rows.append(
+            [name, seeds, *_scores(key, "rounds"), quiet if fewer == seeds else f"{quiet}, {fewer} seeds"]
+        )
     return _table(head, rows)
 
 

@@ -43,7 +43,7 @@ _REPLIES = {"every", "deadline", "short"}
 
 
 class Policy(NamedTuple):
-    """What may leave a node.
+    """Policy of a node: what may leave it, and when.
 
     Attributes
     ----------

@@ -32,6 +32,8 @@ from bitldp.federated import (
     run_costs,
     run_in_process,
 )
+from bitldp.federated.server import costs
+from bitldp.federated.server.costs import Attendance
 from bitldp.sums import Count, SecureSum
 from support.federated_app import CODEC, EPSILON, make_client, make_server
 
@@ -97,6 +99,21 @@ def test_several_rounds_compose_and_hold_at_their_delta() -> None:
     each = shuffled_central_epsilon(mechanism.guarantee.record, 100_000, DELTA / (2 * rounds))
     assert each < found.epsilon <= rounds * each * (1 + 1e-9)
     assert found.delta <= DELTA
+    share = bitldp.Guarantee(each, each, each, each, DELTA / (2 * rounds))
+    composed = account([(share, rounds)], delta=DELTA, method="pld").epsilon
+    assert found.epsilon == pytest.approx(composed, rel=1e-9)
+
+
+def test_no_cost_is_above_the_one_that_holds_anyway(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of bounds that are poor: the accountant by moments for one round, and one of shuffled reports."""
+    monkeypatch.setattr(costs, "_MOST_SYMBOLS", 0)
+    monkeypatch.setattr(costs, "shuffled_central_epsilon", lambda *given: 9.0)
+    found = run_costs([(bitldp.Duchi(epsilon=1.0, features=3), 1)], rounds=1, reports=1000, delta=DELTA)
+    assert [each.model for each in found.costs] == ["local", "shuffled", "summed"]
+    assert {each.epsilon for each in found.costs} == {bitldp.Duchi(epsilon=1.0, features=3).guarantee.record}
+    monkeypatch.setattr(costs, "summed_central_epsilon", lambda *given: 0.5)
+    found = run_costs([(bitldp.Duchi(epsilon=1.0), 1)], rounds=1, reports=1000, delta=DELTA)
+    assert found["summed"].epsilon == found["shuffled"].epsilon < 0.5  # a sum is a function of the reports
 
 
 @pytest.mark.parametrize(
@@ -156,6 +173,22 @@ def test_a_run_without_a_report_has_no_costs() -> None:
         run_in_process(make_server(strategy, 1), make_client(mod), 3)
     assert caught.value.result.costs is None
     assert "Global Arrays" in repr(caught.value.result)
+
+
+def test_a_cost_is_of_the_busiest_client_the_smallest_round_and_the_largest_share() -> None:
+    mechanism, metric = bitldp.Duchi(epsilon=1.0, features=3), bitldp.Duchi(epsilon=0.5)
+    plan, attendance = planned(UpdateCodec(mechanism, clip=2.0), 6), Attendance()  # of two records
+    for nodes, reports, share in (([1, 2], 50, 0.02), ([1], 40, 0.05), ([1, 3], 60, 0.01)):
+        attendance.asked(nodes)
+        attendance.came(reports, share)
+    found = attendance.costs(plan, {"accuracy": metric}, DELTA)
+    assert (found.rounds, found.reports) == (3, 40)
+    assert found.costs[0].epsilon == account([(mechanism, 6)], delta=0.0, method="basic").epsilon
+    assert found.influence == pytest.approx(2.0 * mechanism.influence(0.05))
+    for nodes in ([1, 2], [2]):
+        attendance.judged(nodes)
+    more = attendance.costs(plan, {"accuracy": metric}, DELTA)
+    assert more.costs[0].epsilon == account([(mechanism, 6), (metric, 2)], delta=0.0, method="basic").epsilon
 
 
 def test_evaluations_are_a_part_of_the_cost() -> None:

@@ -12,7 +12,16 @@ pytest.importorskip("flwr", reason="the extra fl is not installed")
 
 from bitldp.sums.protocol import Stage, SummingClient, SummingServer, SumRefusedError, masks
 from bitldp.sums.protocol.client import ADVERT, SEALED, Advert, session_of
-from bitldp.sums.protocol.messages import flags, flags_size, members, message, read_flags, read_rows, rows
+from bitldp.sums.protocol.messages import (
+    body_of,
+    flags,
+    flags_size,
+    members,
+    message,
+    read_flags,
+    read_rows,
+    rows,
+)
 from support.hostile_sums import ATTACKS, CLIENTS, FLOOR, VICTIM, Flowers, Ours
 from support.linear import linear_complexity
 from support.sums import Machines
@@ -178,6 +187,22 @@ def test_lists_have_one_spelling() -> None:
             read_rows(wrong, 2, 2)
     with pytest.raises(SumRefusedError, match="clients that do not exist"):
         read_flags(bytes([0b1000001]), CLIENTS)
+
+
+def test_a_message_has_one_head() -> None:
+    """Another stage, direction, session or round than what is due is refused, each by its reason."""
+    made = {"stage": Stage.AGREE, "reply": True, "bound": b"s" * 32, "number": 7}
+    data = message(**made, body=b"what is signed")
+    assert body_of(data, **made) == b"what is signed"
+    for name, value, reason in (
+        ("stage", Stage.REVEAL, "stage"),
+        ("reply", False, "form"),
+        ("bound", b"t" * 32, "agreement"),
+        ("number", 8, "round"),
+    ):
+        with pytest.raises(SumRefusedError) as refused:
+            body_of(data, **{**made, name: value})
+        assert refused.value.reason == reason
 
 
 def test_an_invitation_holds_a_number_and_nothing_else() -> None:

@@ -145,6 +145,10 @@ def test_a_masked_share_is_uniform_whatever_the_share() -> None:
 
 def test_a_machine_shows_no_secret_and_keeps_none_after_its_round() -> None:
     machines = Machines()
+    machines.run(until=3)  # of the masks that it shares with others it needs the keys no more
+    assert all(b'"mask": ""' in client.state for client in machines.clients.values())
+    assert all(b'"seal": ""' in client.state for client in machines.clients.values())
+    machines = Machines()
     machines.run()
     for client in machines.clients.values():
         assert repr(client) == f"SummingClient(index={client.index}, round=1, stage=4)"
@@ -212,6 +216,7 @@ def test_an_agreement_pins_its_graph() -> None:
 def test_a_quorum_survives_however_low_the_floor() -> None:
     """Else two parts of the clients might sign two lists."""
     assert agreement(floor=1).least == agreement(floor=1).quorum == 6
+    assert agreement(floor=1, threshold=8).least == 8  # and so many hold the shares of each secret
     sparse = Agreement(PlainSum(18, 1), public(signing_keys(18)), degree=11)
     assert sparse.needed < sparse.quorum == sparse.least == 10
 
