@@ -104,6 +104,7 @@ def _content(files: dict[str, bytes], info: str) -> Iterator[str]:
         for path in (source / "bitldp").rglob("*")
         if path.suffix in {".py", ".pyi", ".typed", ".html", ".css", ".js", ".mjs"} or path.name == "py.typed"
     }
+    wanted.add("bitldp/client/web/bitldp.wasm")  # of `make wasm`; pages need it
     inside = {name for name in files if not name.startswith(f"{info}/")}
     for name in sorted(wanted - inside):
         yield f"{name}: is left out"
