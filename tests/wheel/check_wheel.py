@@ -168,9 +168,11 @@ def _materials(files: dict[str, bytes], info: str) -> Iterator[str]:
     notices = files.get(f"{info}/licenses/THIRD-PARTY-NOTICES.txt", b"").decode()
     told = set(re.findall(r"([\w-]+) (\d[\w.+-]*)", notices))
     listed = {(each["name"], each["version"]) for each in bill.get("components", [])}
-    for name, version in sorted(listed - told):
-        if not name.startswith("bitldp-"):
-            yield f"{bills[0]}: lists {name} {version}, of which the notices say nothing"
+    unnamed = [
+        f"{name} {version}" for name, version in sorted(listed - told) if not name.startswith("bitldp-")
+    ]
+    if unnamed:
+        yield f"{bills[0]}: lists {', '.join(unnamed)}, of which the notices say nothing"
     if len(listed) < 10:
         yield f"{bills[0]}: lists {len(listed)} components; it misses some"
 
