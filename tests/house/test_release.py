@@ -123,6 +123,7 @@ def files() -> Files:
     return {
         **found,
         "bitldp/_core.abi3.so": module,
+        "bitldp/client/web/bitldp.wasm": b"\0asm",
         **{f"{INFO}/licenses/{name}": (ROOT / name).read_bytes() for name in check_wheel.LICENCES},
         f"{INFO}/sboms/bitldp-python.cyclonedx.json": json.dumps(bill).encode(),
         f"{INFO}/WHEEL": f"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: cp310-abi3-{TAG}\n".encode(),
@@ -167,6 +168,7 @@ PLANTED: dict[str, tuple[Callable[[Files], Files], str]] = {
         r"lists other .* say nothing",
     ),
     "no types": (without("py.typed"), r"bitldp/py.typed: is left out"),
+    "no module for pages": (without(".wasm"), r"bitldp/client/web/bitldp.wasm: is left out"),
     "a room left out": (without("bitldp/privacy.py"), r"bitldp/privacy.py: is left out"),
     "a compiled file": (beside("bitldp/__pycache__/privacy.cpython-311.pyc"), r"is no part of the package"),
     "tests": (beside("tests/test_privacy.py"), r"tests/test_privacy.py: is no part of the package"),

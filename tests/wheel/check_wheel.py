@@ -104,6 +104,7 @@ def _content(files: dict[str, bytes], info: str) -> Iterator[str]:
         for path in (source / "bitldp").rglob("*")
         if path.suffix in {".py", ".pyi", ".typed", ".html", ".css", ".js", ".mjs"} or path.name == "py.typed"
     }
+    wanted.add("bitldp/client/web/bitldp.wasm")  # of `make wasm`; pages need it
     inside = {name for name in files if not name.startswith(f"{info}/")}
     for name in sorted(wanted - inside):
         yield f"{name}: is left out"
@@ -167,9 +168,11 @@ def _materials(files: dict[str, bytes], info: str) -> Iterator[str]:
     notices = files.get(f"{info}/licenses/THIRD-PARTY-NOTICES.txt", b"").decode()
     told = set(re.findall(r"([\w-]+) (\d[\w.+-]*)", notices))
     listed = {(each["name"], each["version"]) for each in bill.get("components", [])}
-    for name, version in sorted(listed - told):
-        if not name.startswith("bitldp-"):
-            yield f"{bills[0]}: lists {name} {version}, of which the notices say nothing"
+    unnamed = [
+        f"{name} {version}" for name, version in sorted(listed - told) if not name.startswith("bitldp-")
+    ]
+    if unnamed:
+        yield f"{bills[0]}: lists {', '.join(unnamed)}, of which the notices say nothing"
     if len(listed) < 10:
         yield f"{bills[0]}: lists {len(listed)} components; it misses some"
 

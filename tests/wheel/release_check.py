@@ -418,6 +418,24 @@ def free_threaded_row() -> Row:
     return row
 
 
+def pages_row() -> Row:
+    """Build the module of pages, which each wheel holds."""
+    row = Row("WebAssembly module")
+
+    def build() -> str:
+        module = ROOT / "python" / "bitldp" / "client" / "web" / "bitldp.wasm"
+        if not module.exists():
+            ready = subprocess.run([ROOT / "tests/wasm/setup"], capture_output=True, text=True, check=False)
+            if ready.returncode:
+                raise LeftOutError(" ".join(ready.stderr.split())[:160])
+            run("pages", "make", "wasm", cwd=ROOT)
+        stage.stage(TREE, stage.repository() or STAND_IN)
+        return f"{module.name} ({module.stat().st_size / 1e6:.2f} MB)"
+
+    row.do("built", build)
+    return row
+
+
 def papers_of_release_row() -> Row:
     """Check what describes a release: citation, workflow, recipe, notices."""
     row = Row("CITATION, workflow, recipe, notices")
@@ -462,6 +480,7 @@ def main(wanted: Sequence[str]) -> int:
         (TOOLS / "whole").touch()
     steps: dict[str, Callable[[], Row]] = {
         "describing": papers_of_release_row,
+        "pages": pages_row,
         "sdist": sdist_row,
         "papers": papers_row,
         **{log_name(target.name): (lambda target=target: wheel_row(target, address)) for target in TARGETS},  # type: ignore[misc]
