@@ -222,7 +222,7 @@ def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
     room, _, name = page.file.src_uri.removeprefix("reference/").removesuffix(".md").partition("/")
     said = describing(html)
     whose = f"bitldp.{room}.{name}: " if page.file.src_uri.startswith("reference/") and name else ""
-    page.meta.setdefault("description", f"{whose}{said}")
+    page.meta.setdefault("description", escape(f"{whose}{said}"))
     return re.sub(r"<table>.*?</table>", lambda found: _labelled(found[0]), html, flags=re.DOTALL)
 
 
