@@ -279,7 +279,8 @@ OUTLINED = """
 const outlined = (each) => { const style = each && getComputedStyle(each);
   return style && style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0; };
 const each = document.activeElement;
-return [each.className, outlined(each) || [...each.parentElement.children].some(outlined)];
+const around = [...each.parentElement.children];
+return [each.className, each.type === 'text' /* a caret */ || around.some(outlined)];
 """
 
 
