@@ -129,6 +129,9 @@ def _read(address: str) -> str:
 
 
 def _filled(address: str, markdown: str) -> str:
+    """Return a page of docs/ with what is computed for it, before it is cut."""
+    if "<!-- site:papers -->" in markdown:
+        return markdown.replace("<!-- site:papers -->", _overview()["papers.md"])
     return mechanisms.filled(markdown) if "<!-- site:list -->" in markdown else markdown
 
 
@@ -201,8 +204,6 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     if "<!-- site:choosing -->" in markdown:
         known = {name: f"{up}{link.replace('.md', '.html')}" for name, link in sections().items()}
         markdown = markdown.replace("<!-- site:choosing -->", choosing.tables(known))
-    if "<!-- site:papers -->" in markdown:
-        markdown = markdown.replace("<!-- site:papers -->", _overview()["papers.md"])
     markdown = markdown.replace("<!-- site:all -->", mechanisms.everyone())
     if address in cut() and (DOCS / address).exists():
         markdown = index(address)
@@ -224,7 +225,7 @@ def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
     room, _, name = page.file.src_uri.removeprefix("reference/").removesuffix(".md").partition("/")
     said = describing(html)
     whose = f"bitldp.{room}.{name}: " if page.file.src_uri.startswith("reference/") and name else ""
-    page.meta.setdefault("description", f"{whose}{said}")
+    page.meta.setdefault("description", escape(f"{whose}{said}"))
     return re.sub(r"<table>.*?</table>", lambda found: _labelled(found[0]), html, flags=re.DOTALL)
 
 
@@ -260,6 +261,8 @@ def _labelled(table: str) -> str:
     whole = [max(map(len, column)) for column in columns]
     if sum(whole) + 3 * len(heads) <= _ACROSS or (len(heads) == 2 and sum(words) + 6 <= _ACROSS):
         return table
+    if len(heads) == 2:
+        heads[1] = ""  # below the first cell, which is the card's title
     names = iter(heads * len(rows))
     return re.sub(r"<td\b", lambda _: f'<td data-label="{escape(next(names))}"', table)
 

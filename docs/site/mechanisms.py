@@ -66,7 +66,9 @@ def filled(markdown: str) -> str:
 
 def _summary(name: str) -> str:
     line = (getattr(bitldp, name).__doc__ or "").split("\n", 1)[0].rstrip(".")
-    return line.replace("|", "\\|").replace("_", "\\_").replace("*", "\\*")
+    parts = re.split(r"(`[^`]+`)", line)
+    parts[::2] = [re.sub(r"([|_*])", r"\\\1", part) for part in parts[::2]]
+    return "".join(parts)
 
 
 def _sheet(name: str) -> str:

@@ -236,7 +236,13 @@ def _block(name: str) -> str:
             f"- [`{each}`]({page}/{each}.md#{name}.{each}): {_sentence(getattr(result, each))}"
             for each in _members(result)
         ]
-        entry = "\n\n".join([f"{entry}\n      members: false", "## Methods and properties", "\n".join(lines)])
+        entry = "\n\n".join(
+            [
+                f"{entry}\n      members: false\n      inherited_members: false",
+                "## Methods and properties",
+                "\n".join(lines),
+            ]
+        )
         return entry if not _is_mechanism(result) else f"{entry}\n\n{_inherited(name, result)}"
     if not _is_mechanism(result) and result not in bases():
         return entry

@@ -29,6 +29,7 @@ LEVELS = {
     ),
     "federated.md": 2,
     "tables.md": 2,
+    "papers.md": 2,
     "reference/commands.md": 2,
 }
 

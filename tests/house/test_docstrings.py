@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import inspect
+import re
 import sys
 from pathlib import Path
 
@@ -40,16 +41,18 @@ def test_examples(name):
 
 
 @pytest.fixture(scope="module")
-def classes():
-    """Return every class that the reference lists, by its dotted name."""
+def reference():
+    """Return what lists the public names."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [str(SITE), *sys.path])
-        reference = importlib.import_module("reference")
-        names = [name for room in reference.ROOMS for name in _of_room(reference, room)]
-    each = {
-        name: getattr(importlib.import_module(name.rpartition(".")[0]), name.rpartition(".")[2])
-        for name in names
-    }
+        yield importlib.import_module("reference")
+
+
+@pytest.fixture(scope="module")
+def classes(reference):
+    """Return every class that the reference lists, by its dotted name."""
+    names = [name for room in reference.ROOMS for name in _of_room(reference, room)]
+    each = {name: reference.object_of(name) for name in names}
     return {name: kind for name, kind in each.items() if inspect.isclass(kind)}
 
 
@@ -63,6 +66,22 @@ def _of_room(reference, room):
 def test_help_leads_to_no_other_class(classes):
     assert len(classes) > 100
     assert [name for name, kind in classes.items() if "As of `" in (kind.__doc__ or "")] == []
+
+
+def test_help_of_a_function_or_method_leads_to_no_other(reference):
+    """Whoever asks for help reads every parameter and error there; the compiled core is not looked at."""
+    names = [name for room in reference.ROOMS for name in _of_room(reference, room)]
+    values = [reference.object_of(name) for name in names]
+    for kind in [value for value in values if inspect.isclass(value)]:
+        values += [getattr(kind, name) for name in dir(kind) if not name.startswith("_")]
+    found = {
+        f"{each.__module__}.{each.__qualname__}"
+        for each in values
+        if inspect.isfunction(each) or inspect.ismethod(each)
+        if re.search(r"^ +As of ", each.__doc__ or "", re.MULTILINE)
+    }
+    assert len(values) > 1000
+    assert found == set()
 
 
 def test_a_docstring_is_completed():

@@ -227,7 +227,79 @@ def test_the_reference_leads_to_what_a_mechanism_inherits(name: str) -> None:
         assert base in reference.bases() or base.__name__ in bitldp.__all__
 
 
+def test_a_room_lists_its_names_and_each_has_a_page() -> None:
+    import reference
+
+    made = reference.pages()
+    assert "- [`GRR`](categorical/GRR.md#bitldp.categorical.GRR): k-ary" in made["reference/categorical.md"]
+    assert "::: bitldp.categorical.GRR\n" in made["reference/categorical/GRR.md"]
+    assert "::: bitldp.ledger.Ledger.charge\n" in made["reference/ledger/Ledger/charge.md"]  # of a long class
+    grr = made["reference/categorical/GRR.md"]
+    assert "(../mechanism/Mechanism/fingerprint.md#bitldp.mechanism.base.Mechanism.fingerprint)" in grr
+    assert not any(f"[`{name}`]" in grr for name in reference.PLUMBING)
+    assert len({address.lower() for address in made}) == len(made)  # also where capitals are not told apart
+
+
 # -- pages
+
+
+LONG = """# All
+
+First. See [two](#two), [below](#deep) and [other](other.md#x).
+
+## One {#one}
+
+It begins [here](#two). Then more.
+
+```python
+## no heading
+```
+
+### Deep
+
+## Two
+
+![a](figures/a.svg) and [up](../up.md).
+"""
+
+
+def test_a_long_page_is_cut_and_its_links_lead_on() -> None:
+    pytest.importorskip("markdown", reason='needs pip install "bitldp[docs]"')
+    import splitting
+
+    parts = splitting.split(LONG, 2)
+    assert [(each.name, each.anchors) for each in parts.sections] == [
+        ("one", ["one", "deep"]),
+        ("two", ["two"]),
+    ]
+    places = splitting.moved({"guides/all.md": parts})
+    page = splitting.linked(splitting.part(parts.sections[0]), "guides/all.md", "guides/all/one.md", places)
+    assert page.startswith("# One\n\nIt begins [here](two.md#two). Then more.")
+    assert "\n## no heading\n" in page
+    assert page.endswith("\n## Deep\n")
+    listed = splitting.linked(
+        splitting.index("guides/all.md", parts), "guides/all.md", "guides/all.md", places
+    )
+    assert "[below](all/one.md#deep) and [other](other.md#x)" in listed
+    assert "- [One](all/one.md): It begins here." in listed
+    last = splitting.linked(splitting.part(parts.sections[1]), "guides/all.md", "guides/all/two.md", places)
+    assert "[up](../../up.md)" in last
+
+
+def test_a_wide_table_names_its_cells_and_a_page_is_described() -> None:
+    pytest.importorskip("mkdocs", reason='needs pip install "bitldp[docs]"')
+    import hooks
+
+    head = "<thead><tr><th>what</th><th>why</th></tr></thead>"
+    wide = f"<table>{head}<tbody><tr><td>a</td><td>%s</td></tr></tbody></table>"
+    assert '<td data-label="why">' in hooks._labelled(
+        wide % "incomprehensibilities_in_one_word_of_this_length"
+    )
+    assert "data-label" not in hooks._labelled(wide % "b")
+    said = hooks.describing(
+        "<h1>T</h1><pre>no</pre><p>A <b>first</b> sentence. And a second one &amp; more.</p>"
+    )
+    assert said == "A first sentence. And a second one & more."
 
 
 def test_the_front_page_counts_the_mechanisms() -> None:

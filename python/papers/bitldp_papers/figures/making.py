@@ -73,8 +73,10 @@ def make(
         As of `FigureRun`.
     resume : bool
         Whether a figure that is there is left as it is, and one that was begun goes on after its last step.
-    notice, given : optional
-        As of `FigureRun`.
+    notice : callable, optional
+        ``notice(label, done, total)`` shows progress.
+    given : (str, Dataset), optional
+        The name of a data set of the figures, and what takes its place.
 
     Returns
     -------

@@ -103,8 +103,14 @@ class System(Runnable):
 
     Attributes
     ----------
-    name, summary, settings, choices
-        As of `Runnable`.
+    name : str
+        Its name in ``bitldp fl``.
+    summary : str
+        One line.
+    settings : type
+        Its `Settings`.
+    choices : mapping of str to tuple of str
+        Values of each setting that is a word.
     rounds : callable
         From settings to the `Round` that both apps drive.
     """
@@ -181,9 +187,9 @@ class System(Runnable):
         stop : callable, optional
             Called before each client works: a KeyboardInterrupt that it raises ends the run.
         durable : bool
-            As of `run_in_process`: whether files wait until they are on disk.
+            Whether files wait until they are on disk.
         recorder : callable, optional
-            As of `run_in_process`: every byte that leaves a client.
+            Is given every byte that leaves a client.
 
         Returns
         -------
