@@ -23,7 +23,6 @@ from bitldp.federated import (
     STYPE,
     ClientAccount,
     PrivateUpdateMod,
-    SummedMod,
     UpdateCodec,
     to_record,
 )
@@ -388,7 +387,7 @@ def test_the_gate_signs_with_the_nodes_secret(private) -> None:
 def test_what_would_let_more_than_reports_out_is_refused(private, tmp_path) -> None:
     with gated(honest) as (_, up, app):
         with pytest.raises(TypeError, match="PrivateUpdateMod"):
-            Gate(object.__new__(SummedMod), up, app, every=EVERY)
+            Gate(3, up, app, every=EVERY)
         for name, value in (("failing", "refuse"), ("nonfinite", "refuse")):
             with pytest.raises(ValueError, match=f"mod: must have {name}='zero'"):
                 Gate(private(**{name: value}), up, app, every=EVERY)
