@@ -56,7 +56,7 @@ def real(name: str, value: Any) -> float:
     except (TypeError, ValueError):
         raise TypeError(f"{name}: must be a real number, not {type(value).__name__}") from None
     except OverflowError:
-        raise ValueError(f"{name}: is too large for double precision") from None
+        raise ValueError(f"{name}: must be finite in double precision; it is too large") from None
     if not math.isfinite(number):
         raise ValueError(f"{name}: must be finite, got {number}")
     return number

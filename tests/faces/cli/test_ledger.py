@@ -120,7 +120,7 @@ def test_a_reservation_is_drawn_on_by_name(spent):
         (("reserve", "people.ledger", "May"), "reserve: needs a name and an epsilon"),
         (("reserve", "people.ledger", "May", "much"), "reserve: the epsilon must be a number, got much"),
         (("reserve", "people.ledger", "May", "9"), "exceed the budget"),
-        (("check", "people.ledger", "people.csv"), "people.csv: is no privacy report"),
+        (("check", "people.ledger", "people.csv"), "people.csv: is not a privacy report"),
         (("show", "people.ledger", "--delta", ".1"), "--delta: only for reserve"),
     ],
 )

@@ -65,7 +65,7 @@ USAGE = {
         (*GRR, "--columns", "city", "--categories", f"0..{'9' * 5000}"),
         "a range has at most 65,536 categories",
     ),
-    "an open quote": ((*FRR, "--columns", '"age'), "--columns: not a list with commas"),
+    "an open quote": ((*FRR, "--columns", '"age'), "--columns: not a comma-separated list"),
     "too many points": ((*BRR, "--low", 0, "--high", 3, "--points", 10**10), "--points: must be at most 65"),
     "delimiter of two bytes": ((*FRR, "--columns", "age", "--delimiter", "§"), "an ASCII character"),
     "delimiter of ends": ((*FRR, "--columns", "age", "--delimiter", "\n"), "an ASCII character"),

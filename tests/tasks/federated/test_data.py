@@ -273,9 +273,9 @@ def test_labels_that_nothing_releases_are_refused(tmp_path):
         ({"output": "packed"}, "output"),
         ({"ledger": "/no/such/ledger.json", "create": True}, "budget"),
         ({"ledger": "/no/such/ledger.json", "create": True, "budget": -1.0}, "budget"),
-        ({"budget": 1.0}, "budget: is of a ledger's file"),
-        ({"ledger": bitldp.Ledger(1.0), "delta": 0.5}, "delta: is of a ledger's file"),
-        ({"ledger": bitldp.Ledger(1.0), "create": True}, "create: is of a ledger's file"),
+        ({"budget": 1.0}, "budget: needs a ledger with a file"),
+        ({"ledger": bitldp.Ledger(1.0), "delta": 0.5}, "delta: needs a ledger with a file"),
+        ({"ledger": bitldp.Ledger(1.0), "create": True}, "create: needs a ledger with a file"),
         ({"ledger": "ledger.json", "create": 1}, "create"),
     ],
 )
