@@ -207,6 +207,10 @@ example: dist/index.html ## examples/flower under flwr run and Flower's simulati
 # Built with zig as its linker, which knows the old C library that a manylinux2014 wheel asks for.
 dist/index.html: .venv/tools $(SOURCES) $(shell find python -name '*.py' -o -name '*.html' -o -name '*.css')
 	rm -rf dist
+	@missing=$$(tests/wasm/setup 2>&1) && status=0 || status=$$?; case $$status in \
+		0) $(MAKE) wasm ;; \
+		69) echo "the wheel has no bitldp.wasm, which a release needs: $$missing" ;; \
+		*) echo "$$missing" >&2; exit $$status ;; esac
 	$(BIN)/pip install --quiet ziglang
 	PATH="$$($(BIN)/python -c 'import os, ziglang; print(os.path.dirname(ziglang.__file__))'):$$PATH" \
 		$(BIN)/maturin build --release --locked --zig --compatibility manylinux2014 --out dist

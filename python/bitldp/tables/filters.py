@@ -165,7 +165,7 @@ def _cast(column: Any, kind: pa.DataType, name: str, first_row: int) -> Any:
         return column.cast(kind)
     except pa.ArrowException:
         raise DataError(
-            f"column {name!r}, from row {first_row} on: holds texts that are not a {kind}"
+            f"column {name!r}, from row {first_row} on: holds texts that are not of type {kind}"
         ) from None
 
 

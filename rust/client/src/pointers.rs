@@ -71,6 +71,9 @@ pub(crate) unsafe fn close(client: *mut Client) {
     }
 }
 
+/// What is done with an open client, values, and the room for their reports.
+type Work<'f> = dyn FnMut(&Client, Values<'_>, &mut [u8]) -> Result<()> + 'f;
+
 /// Calls `work` with a client, values and the room for their reports, which is zeros where it refuses.
 ///
 /// # Safety
@@ -79,7 +82,7 @@ pub(crate) unsafe fn with(
     client: *const Client,
     (x, x_bytes): (*const u8, usize),
     (out, out_bytes): (*mut u8, usize),
-    work: &mut dyn FnMut(&Client, Values<'_>, &mut [u8]) -> Result<()>,
+    work: &mut Work<'_>,
 ) -> Result<()> {
     // SAFETY: the caller's promise.
     let out = unsafe { bytes_mut(out, out_bytes) }?;

@@ -332,7 +332,7 @@ def test_a_folder_that_was_changed_is_found_out(folder: Path, change: Any, words
     if change is not lies:
         asked = invoke("estimate", "out")
         assert asked.exit_code in (1, 2)  # one more may be of no released folder
-        assert "is not the folder" in asked.output or "not in the same" in asked.output
+        assert "does not match" in asked.output or "not in the same" in asked.output
 
 
 def test_a_plan_is_drafted_for_many_files(folder: Path) -> None:

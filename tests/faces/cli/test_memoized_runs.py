@@ -217,7 +217,7 @@ def test_a_moved_row_is_the_same_snapshot(folder: Path) -> None:
     [
         (["--memoize"], "--record"),
         (["--record", "id", "--most", "2"], "go with --memoize"),
-        (["--record", "id", "--memoize", "--most", "2"], "go together"),
+        (["--record", "id", "--memoize", "--most", "2"], "need each other"),
         (["--record", "id", "--memoize", "--most", "2", "--store", "OUT"], "in the folder of the output"),
     ],
 )

@@ -170,7 +170,7 @@ def test_a_ledger_that_was_put_back_is_refused_after_a_report(small: Path, tmp_p
     shutil.copy(older, ledger)
     refused = perturb(small, "people.csv", third, "--ledger", ledger, "--after", _report(second))
     assert refused.exit_code == 1
-    assert f"does not begin with the 3 charges of --after {_report(second)}" in refused.output
+    assert f"does not start with the 3 charges of --after {_report(second)}" in refused.output
     assert "an older copy may have been restored" in refused.output
     assert not third.exists()
     assert ledger.read_bytes() == older.read_bytes()
@@ -221,7 +221,7 @@ def test_a_state_of_a_ledger_that_cannot_be_is_false(small: Path, tmp_path: Path
         (("--columns", "height"), "--plan: says mechanisms and columns itself; leave out --columns"),
         (("--keep", "id", "--integer-bits", "8"), "leave out --keep, --integer-bits"),
         (("--seed", "1"), "--seed does not work with --plan"),
-        (("--record", "id"), "--record needs the release's key"),
+        (("--record", "id"), "--record needs the release key"),
         (("--key-env", "NO_SUCH"), "--record: a key needs"),
         (("--record", "id", "--key-env", "NO_SUCH_KEY"), "the variable NO_SUCH_KEY is not set"),
         (("--record", "id", "--key-file", "no.key"), "--key-file: no.key: no such file"),

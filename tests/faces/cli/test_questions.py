@@ -169,9 +169,8 @@ def test_counts_are_kept_and_added_to(released: Path, tmp_path: Path) -> None:
     other = invoke("estimate", released, "--mean", "wage", "--counts", kept)
     assert "of another question" in other.output
     kept.write_text("{}")
-    assert (
-        "is no bitldp.question document" in invoke("estimate", released, *question, "--counts", kept).output
-    )
+    told = invoke("estimate", released, *question, "--counts", kept).output
+    assert "is not a bitldp.question document" in told
     assert [each.name for each in tmp_path.glob("*.part")] == []
     assert "needs a question" in invoke("estimate", released, "--counts", kept).output
 

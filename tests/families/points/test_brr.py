@@ -136,7 +136,7 @@ def test_regions_are_kept_and_public():
 
 
 def test_regions_are_checked():
-    with pytest.raises(ValueError, match="regions: each needs 2 candidates"):
+    with pytest.raises(ValueError, match="regions: each needs at least 2 candidates"):
         bitldp.BRR(POINTS, epsilon=1.0, regions=[0] + [1] * 23)
     with pytest.raises(ValueError, match="regions: shape"):
         bitldp.BRR(POINTS, epsilon=1.0, regions=[0, 1])

@@ -221,7 +221,7 @@ def test_report_bits():
         ((5,), {"epsilon": np.nan}, "epsilon: must be finite"),
         ((5,), {"calibration": "Paper"}, "calibration: must be one of 'exact', 'paper'"),
         ((5,), {"metric": np.ones((4, 4))}, "metric: a table must hold numbers"),
-        ((5,), {"metric": np.full((5, 5), 1e308)}, "past the range of doubles"),
+        ((5,), {"metric": np.full((5, 5), 1e308)}, "exceeds the range of doubles"),
         ((5,), {"unit": "client"}, "unit: must be one of"),
         ((5,), {"interval": (1.0, 1.0)}, "interval: low must be below high"),
         ((5,), {"features": 0}, "features: must be at least 1"),

@@ -165,7 +165,7 @@ def test_a_backup_that_is_put_back_is_known_by_a_state(tmp_path):
         assert ledger.spent == 4.0
     shutil.copy(backup, path)
     with (
-        pytest.raises(LedgerChangedError, match="does not begin with the 1 charges"),
+        pytest.raises(LedgerChangedError, match="does not start with the 1 charges"),
         Ledger.open(path, at_least=state),
     ):
         pass

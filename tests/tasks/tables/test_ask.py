@@ -404,7 +404,7 @@ def test_every_source_gives_the_same_answer(people: pa.Table, tmp_path: Path) ->
     with pytest.raises(ValueError, match="no rows"):
         ReleasedTable(plan(), rows.slice(0, 0)).share("city")
     (tmp_path / "rows.parquet.privacy.json").write_text("{}")
-    with pytest.raises(PlanError, match="no privacy report"):
+    with pytest.raises(PlanError, match="not a privacy report"):
         ReleasedTable.read(tmp_path / "rows.parquet")
 
 

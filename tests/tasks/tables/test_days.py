@@ -283,8 +283,8 @@ def test_types_outlast_the_process(tmp_path: Path, name: str, kind: pa.DataType)
     ("given", "said"),
     [
         ({"most": 2}, "go with memoize=True"),
-        ({"memoize": True, "most": 2}, "go together"),
-        ({"memoize": True, "store": "s"}, "go together"),
+        ({"memoize": True, "most": 2}, "need each other"),
+        ({"memoize": True, "store": "s"}, "need each other"),
         ({"memoize": True, "most": 0, "store": "s"}, "most: must be"),
     ],
 )

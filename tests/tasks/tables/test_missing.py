@@ -170,7 +170,7 @@ def test_counts_of_reported_gaps_merge_and_come_back() -> None:
             lambda: Column(bitldp.Duchi(epsilon=1.0, features=2), ["x", "y"], nulls="report"),
             "a mechanism of its own",
         ),
-        (lambda: Column(PIECEWISE, "x", nulls="report", fill=1.0), "go together"),
+        (lambda: Column(PIECEWISE, "x", nulls="report", fill=1.0), "need each other"),
     ],
 )
 def test_what_cannot_be_reported_is_refused(make: Any, words: str) -> None:

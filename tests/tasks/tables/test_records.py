@@ -128,7 +128,7 @@ def test_what_does_not_fit_is_refused() -> None:
         ({"output": "values"}, "use codes"),
         ({"label": "y"}, "label: CategoricalRecord has none"),
         ({"nulls": "fill", "fill": "red"}, "is for one column"),
-        ({"decode": "reported"}, "no numbers"),
+        ({"decode": "reported"}, "not numbers"),
     ):
         given: dict[str, Any] = {"columns": ["city", "color"], "categories": [CITIES, COLORS]} | options
         with pytest.raises(PlanError, match=message):

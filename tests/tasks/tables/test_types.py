@@ -193,7 +193,7 @@ def test_a_file_of_texts_is_read_by_a_typed_plan(tmp_path: Path) -> None:
     [
         ({"height": "float32"}, "column 'city' has none"),
         ({"height": "double", "city": "text"}, "types: 'height' must be one of integer, float32"),
-        ({"height": "float32", "city": "text", "id": "text", "other": "text"}, "'other' is no column"),
+        ({"height": "float32", "city": "text", "id": "text", "other": "text"}, "'other' is not a column"),
         (["text"], "a type for each name"),
     ],
 )

@@ -10,6 +10,9 @@ use crate::parallel::for_chunks;
 /// The chunks that a key's stream has.
 const CHUNKS: u64 = 1 << 56;
 
+/// A draw of one chunk: its number, its reports and their room; it answers with the position of the first that is refused.
+type DrawChunk<'f> = dyn Fn(u64, Range<usize>, Output<'_>) -> Option<usize> + Sync + 'f;
+
 /// A batch, and how it is split.
 pub(super) struct Chunks {
     /// Reports of the batch.
@@ -95,7 +98,7 @@ impl Chunks {
         &self,
         mut output: Output<'_>,
         nanoseconds: usize,
-        draw: &(dyn Fn(u64, Range<usize>, Output<'_>) -> Option<usize> + Sync),
+        draw: &DrawChunk<'_>,
     ) -> std::result::Result<(), usize> {
         let (elements, bits) = (self.elements(&output), self.bits as usize);
         let first = AtomicUsize::new(usize::MAX);

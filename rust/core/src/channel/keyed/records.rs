@@ -19,6 +19,9 @@ const NANOSECONDS: usize = 100;
 /// Nanoseconds that it takes besides where it is drawn by itself: the groups of its keystream.
 const BY_ITSELF: usize = 300;
 
+/// A draw of many records: their keys, values and room; it answers with the position of the first that is refused.
+type DrawRecords<'f> = dyn Fn(&[Keys], Input<'_>, Output<'_>) -> Option<usize> + Sync + 'f;
+
 /// The properties of a channel that a keyed call needs.
 pub(in crate::channel) struct WholeRecordCall<'a> {
     pub(in crate::channel) isa: Isa,
@@ -108,7 +111,7 @@ impl WholeRecordCall<'_> {
         call: KeyedCall<'_, ()>,
         nanoseconds: usize,
         refused: &(dyn Fn(Input<'_>) -> Option<usize> + Sync),
-        draw: &(dyn Fn(&[Keys], Input<'_>, Output<'_>) -> Option<usize> + Sync),
+        draw: &DrawRecords<'_>,
     ) -> Result<std::result::Result<(), usize>> {
         let chunks = self.chunks(&call)?;
         let KeyedCall { input, output, randomness, .. } = call;
