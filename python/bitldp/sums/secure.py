@@ -341,8 +341,10 @@ class SecureSum:
 
         Parameters
         ----------
-        rng, threads
-            As of `share`.
+        rng : None, int, SeedSequence or Generator
+            None: fresh random bits of the operating system. A seed is for tests.
+        threads : int, optional
+            Number of threads; the share does not depend on it.
 
         Returns
         -------

@@ -71,7 +71,7 @@ pub(crate) unsafe fn close(client: *mut Client) {
     }
 }
 
-/// What is done with an open client, values, and the room for their reports.
+/// Work on an open client, values, and the room for their reports.
 type Work<'f> = dyn FnMut(&Client, Values<'_>, &mut [u8]) -> Result<()> + 'f;
 
 /// Calls `work` with a client, values and the room for their reports, which is zeros where it refuses.

@@ -283,7 +283,7 @@ def test_a_file_that_is_cut_short_ends_no_process(tmp_path: Path, form: str, cod
     columns = () if form == "npy" else ("--columns", "a,b,c,d")
     done = run("perturb", source, "-o", tmp_path / f"out.{form}", *FRR, *columns, code=code)
     assert done.returncode == 1, done.stderr
-    assert done.stderr.splitlines()[-1].startswith(f"error: {source}: was c")
+    assert done.stderr.splitlines()[-1].startswith(f"error: {source}: changed while it was being read")
     assert [path.name for path in tmp_path.iterdir()] == [source.name]
 
 
