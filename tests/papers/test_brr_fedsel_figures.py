@@ -20,7 +20,7 @@ from bitldp_papers.data import Dataset, load, regions_by_prefix
 from bitldp_papers.fedsel import figures_table, runs
 from bitldp_papers.figures import FigureRun, Printed, figures
 from bitldp_papers.models import linear
-from bitldp_papers.mvu import figures as mvu_figures
+from bitldp_papers.mvu import figures_learning as mvu_figures
 from sklearn.metrics import roc_auc_score
 
 

@@ -16,7 +16,7 @@ pytest.importorskip("jax", reason="the extra fl is not installed")
 from bitldp.compression import InterpolatedMVU, SignSGD, VectorMVU
 from bitldp.federated.client.composed import composed
 from bitldp_papers import get
-from bitldp_papers.mvu.figures import front
+from bitldp_papers.mvu.figures_learning import front
 from bitldp_papers.mvu.inputs import convolved, inputs
 from bitldp_papers.mvu.system import corrected, descend
 
