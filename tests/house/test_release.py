@@ -91,7 +91,7 @@ def written(folder: Path, files: Files, name: str = f"bitldp-{stage.version()}-c
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
         rows.append(f"{path},sha256={digest},{len(data)}\n")
     files = {**files, f"{INFO}/RECORD": "".join([*rows, f"{INFO}/RECORD,,\n"]).encode()}
-    with zipfile.ZipFile(folder / name, "w") as archive:
+    with zipfile.ZipFile(folder / name, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, data in files.items():
             archive.writestr(path, data)
     return folder / name
