@@ -69,8 +69,10 @@ def make(
     entry : FigureEntry
     folder : path
         Of all figures.
-    form, seeds : optional
-        As of `FigureRun`.
+    form : str
+        "quick", "medium" or "full".
+    seeds : sequence of int, optional
+        By default 1, 2, ..., as many as the form has.
     resume : bool
         Whether a figure that is there is left as it is, and one that was begun goes on after its last step.
     notice : callable, optional

@@ -196,7 +196,7 @@ class FigureRun:
         key : str
             Names the step and all that it depends on, the form's settings, too.
         function : callable
-            As of `cached`, or it returns a dictionary of NumPy arrays.
+            Returns a JSON value or a dictionary of NumPy arrays; tuples come back as lists.
         """
         path = self.folder.parent / SHARED / f"{_file_name(self._whose + key)}.json"
         value, seconds = _step(path, key, function)

@@ -48,9 +48,10 @@ def printed_row(texts: str, passage: str, scale: float = 1.0) -> tuple[Printed, 
     texts : str
         The numbers as they are printed, with blanks between: "78.73 82.21 83.25".
     passage : str
-        As of `Printed`, of the five words before the first number and all of the numbers.
+        The first 12 hexadecimal digits of SHA-256 of the five words before the first number and all of the
+        numbers.
     scale : float
-        As of `Printed`, of each.
+        Factor of each number, as .01 of a percentage.
     """
     return tuple(Printed(text, passage, scale) for text in texts.split())
 
