@@ -95,12 +95,15 @@ def left_over(actual: dict[str, float], seconds: dict[str, float]) -> list[tuple
 
 @pytest.mark.parametrize("speed", [0.4, 1.0, 2.5])
 def test_the_time_left_is_right_within_a_factor_of_one_and_a_half(speed: float) -> None:
-    """Recorded seconds on a machine of another speed, each figure off by up to a quarter, 20 seeds."""
+    """Recorded seconds on a machine of another speed, each figure off by up to a fifth, 20 seeds.
+
+    The error of the figures that gave the speed multiplies that of the one left: 1.2 * 1.2 is below 1.5.
+    """
     seconds = planned(list(figures().values()), "quick")
     assert sum(seconds.values()) > 300.0
     for seed in range(20):
         rng = random.Random(seed)
-        actual = {name: speed * value * rng.uniform(0.8, 1.25) for name, value in seconds.items()}
+        actual = {name: speed * value * rng.uniform(1 / 1.2, 1.2) for name, value in seconds.items()}
         found = left_over(actual, seconds)
         late = [ratio for done, ratio in found if 0.1 <= done <= 0.9]
         assert 1 / 1.5 < min(late) <= max(late) < 1.5
