@@ -26,7 +26,7 @@ from bitldp_papers.figures import (
     sure,
     trained,
 )
-from bitldp_papers.figures.drawing import panels, scored
+from bitldp_papers.figures.drawing import panels, score_name, scored
 from bitldp_papers.models import nets
 from bitldp_papers.run.share import loaded, shuffled
 
@@ -262,7 +262,7 @@ def records(run: FigureRun) -> FigureResult:
         trained(lowest, of("adult", "brr", 0.25), majority["adult"], clean),
     ]
     for data, score in product(_DATA, _SCORES):
-        word = "AUC" if score == "auc" else score
+        word = score_name(score)
         differences = {f"epsilon {epsilon:g}": gains(data, epsilon, score) for epsilon in budgets}
         found = everywhere(f"BRR is above Laplace on {data} at every epsilon, by {word}", differences)
         weakest = min((of(data, "brr", epsilon, score) for epsilon in budgets), key=fmean)

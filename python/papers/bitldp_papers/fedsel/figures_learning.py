@@ -9,6 +9,7 @@ from typing import Any
 from bitldp_papers.data import Dataset
 from bitldp_papers.fedsel.runs import EQUAL, METHODS, PUBLIC, Runs, cohort, constants, elsewhere, methods
 from bitldp_papers.figures import Compared, FigureResult, FigureRun, Finding, everywhere, figure, trained
+from bitldp_papers.figures.drawing import score_name
 
 _SELECTIONS = ("EXP", "PE", "PS")
 _PANELS = "Which data set a panel shows, alpha and eta are not in the paper's text: Adult, rate 1, eta .1."
@@ -36,7 +37,7 @@ def judged(
         for score in ("accuracy", "auc", "loss"):
             gains = {f"{a} over {b}": runs.differences(a, b, score, rates, **where) for a, b in pairs}
             says = f"{', '.join(dict.fromkeys(a for a, _ in pairs))} above "
-            says += f"{', '.join(dict.fromkeys(b for _, b in pairs))} by {_named(score)}, {how}"
+            says += f"{', '.join(dict.fromkeys(b for _, b in pairs))} by {score_name(score)}, {how}"
             least = min((a for a, _ in pairs), key=lambda a: fmean(runs.of(a, score, rates, **where)))
             without = runs.of("NP", score, PUBLIC)
             findings.append(
@@ -49,10 +50,6 @@ def judged(
                 )
             )
     return findings
-
-
-def _named(score: str) -> str:
-    return "AUC" if score == "auc" else score
 
 
 def outcome(
@@ -73,7 +70,7 @@ def outcome(
         for score in ("accuracy", "auc", "loss"):
             for method, over in pairs:
                 gain = runs.differences(method, over, score, rates, **where)
-                what = f"{method} over {over}, {_named(score)}, {how}"
+                what = f"{method} over {over}, {score_name(score)}, {how}"
                 compared.append(Compared.scored(what, None, gain, 2.0, 2.0))
     for name in dict.fromkeys([*(a for a, _ in pairs), *(b for _, b in pairs)]):
         for rates in (EQUAL, PUBLIC):
@@ -82,7 +79,7 @@ def outcome(
             compared.append(Compared.scored(f"{name}, accuracy, rate {rate:g}", None, own, 2.0, 2.0))
     compared.append(Compared.scored("NP, accuracy, without noise", None, runs.of("NP", rates=PUBLIC)))
     for score, value in constant.items():
-        compared.append(Compared(f"constant, {_named(score)}", None, value))
+        compared.append(Compared(f"constant, {score_name(score)}", None, value))
     parameters = {
         "rate": 1.0,
         "public rates": {f"{name}, {value}": rate for (name, value), rate in runs.rates.items()},
@@ -200,7 +197,7 @@ def delayed(run: FigureRun) -> FigureResult:
     constant = constants(data)
     compared = [
         Compared.scored(
-            f"{each}-PM over {each}-PM-O, {_named(score)}, epsilon {epsilon:g}",
+            f"{each}-PM over {each}-PM-O, {score_name(score)}, epsilon {epsilon:g}",
             None,
             runs.differences(f"{each}-PM", f"{each}-PM-O", score, epsilon=epsilon),
             epsilon,
@@ -220,7 +217,7 @@ def delayed(run: FigureRun) -> FigureResult:
             for epsilon in values
         }
         own = runs.of(f"{some[0]}-PM", score, epsilon=2.0)
-        says = f"delayed gradients are better than delayed steps by {_named(score)}"
+        says = f"delayed gradients are better than delayed steps by {score_name(score)}"
         findings.append(
             trained(
                 everywhere(says, gains),
@@ -233,7 +230,7 @@ def delayed(run: FigureRun) -> FigureResult:
     return FigureResult(
         rows=runs.rows,
         draw=runs.draw(constant),
-        compared=[*compared, *(Compared(f"constant, {_named(k)}", None, v) for k, v in constant.items())],
+        compared=[*compared, *(Compared(f"constant, {score_name(k)}", None, v) for k, v in constant.items())],
         findings=findings,
         honest="Steps of alpha g are sent with the noise of numbers of [-1, 1], as gradients are: " + _HONEST,
         parameters={"rate": rate, "epochs": 2},
@@ -261,7 +258,7 @@ def shares(run: FigureRun) -> FigureResult:
     small, large = "PS-PM, mu 0.1", "PS-PM, mu 0.8"
     compared = [
         Compared.scored(
-            f"{name}, {_named(score)}, epsilon 2, {rates} rate",
+            f"{name}, {score_name(score)}, epsilon 2, {rates} rate",
             None,
             runs.of(name, score, rates, epsilon=2.0),
             2.0,
@@ -289,7 +286,7 @@ def shares(run: FigureRun) -> FigureResult:
     return FigureResult(
         rows=runs.rows,
         draw=runs.draw(constant),
-        compared=[*compared, *(Compared(f"constant, {_named(k)}", None, v) for k, v in constant.items())],
+        compared=[*compared, *(Compared(f"constant, {score_name(k)}", None, v) for k, v in constant.items())],
         findings=findings,
         honest=_HONEST,
         parameters={"rate": 1.0, "public rates": {f"{n}, {v}": rate for (n, v), rate in runs.rates.items()}},
@@ -327,20 +324,20 @@ def batches(run: FigureRun) -> FigureResult:
                 for size in sizes
             }
             own = runs.of(f"{some[-1]}-PM", score, rates, batch=sizes[-1])
-            finding = everywhere(f"selection gains {_named(score)} at every batch, {how}", gains)
+            finding = everywhere(f"selection gains {score_name(score)} at every batch, {how}", gains)
             findings.append(
                 trained(finding, own, constant[score], runs.of("NP", score, PUBLIC), higher=score != "loss")
             )
             compared += [
                 Compared.scored(
-                    f"{what} over PM, {_named(score)}, {rates} rate", None, each, epsilon, epsilon
+                    f"{what} over PM, {score_name(score)}, {rates} rate", None, each, epsilon, epsilon
                 )
                 for what, each in gains.items()
             ]
     return FigureResult(
         rows=runs.rows,
         draw=runs.draw(constant, "batch"),
-        compared=[*compared, *(Compared(f"constant, {_named(k)}", None, v) for k, v in constant.items())],
+        compared=[*compared, *(Compared(f"constant, {score_name(k)}", None, v) for k, v in constant.items())],
         findings=findings,
         honest=_HONEST,
         parameters={"rate": 1.0, "epsilon": epsilon, "theta": 0.2, "rounds": rounds},

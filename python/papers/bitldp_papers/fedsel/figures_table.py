@@ -29,7 +29,7 @@ from bitldp_papers.figures import (
     gain,
     trained,
 )
-from bitldp_papers.figures.drawing import panels, scored
+from bitldp_papers.figures.drawing import panels, score_name, scored
 
 _SELECTIONS = ("EXP", "PE", "PS")
 #: Gains and losses in points: EXP, PE and PS, first the gain of each.
@@ -172,7 +172,7 @@ def _one(
         findings.append(_worst(judged))
         for score in ("auc", "loss"):
             area = runs.differences("PS-PM", "PM", score, rates)
-            word = "AUC" if score == "auc" else score
+            word = score_name(score)
             what = f"PS over PM, {word}, {name}, {model}, {how}"
             compared.append(Compared.scored(what, None, area, _EPSILON, _EPSILON))
             says = f"PS is above PM by {word} on {name}, {model}, {how}"
@@ -214,7 +214,7 @@ def rates(run: FigureRun) -> FigureResult:
         runs.add(methods(*some), grid, "rate")
         rows += [{"data": name, **row} for row in runs.rows]
         for score in ("auc", "loss"):
-            word = "AUC" if score == "auc" else score
+            word = score_name(score)
             panel: dict[str, Any] = shown.setdefault(f"{word}, {name}", {})
             for method in some:
                 panel[method] = scored(grid, [runs.of(method, score, rate=rate) for rate in grid])

@@ -16,7 +16,7 @@ from bitldp_papers.data import Dataset, DatasetError, load, using
 from bitldp_papers.fedsel.settings import FedSelSettings
 from bitldp_papers.fedsel.system import SYSTEM, descend
 from bitldp_papers.figures import FigureRun, MissingData
-from bitldp_papers.figures.drawing import panels, scored
+from bitldp_papers.figures.drawing import panels, score_name, scored
 
 __all__ = [
     "EQUAL",
@@ -271,7 +271,7 @@ class Runs:
             mine = [row for row in self.rows if row["rates"] == rates and row["method"] not in without]
             names = list(dict.fromkeys(row["method"] for row in mine))
             for score in ("accuracy", "auc"):
-                word = "AUC" if score == "auc" else score
+                word = score_name(score)
                 panel: dict[str, Any] = shown.setdefault(f"{word}, {which}", {})
                 panel["constant"] = constant[score]
                 for name in names:

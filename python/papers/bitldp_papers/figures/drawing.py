@@ -14,7 +14,7 @@ from bitldp.base.palette import GRID, INK, STYLES
 from bitldp_papers.figures.compared import spread
 from bitldp_papers.figures.result import FigureResult
 
-__all__ = ["LOOK", "Line", "drawn", "in_page", "lines", "panels", "scored"]
+__all__ = ["LOOK", "Line", "drawn", "in_page", "lines", "panels", "score_name", "scored"]
 
 #: x and y of a line, and perhaps the standard deviations of y; a number is a constant over the width.
 Line: TypeAlias = tuple[Any, ...] | float
@@ -48,6 +48,11 @@ _COLOURS = {
     "fill: #ffffff": "fill: none",
     **{color.lower(): f"var(--c{index})" for index, (color, _) in enumerate(STYLES[:-1])},
 }
+
+
+def score_name(score: str) -> str:
+    """Return what a score of a run is called in a figure."""
+    return "AUC" if score == "auc" else score
 
 
 def lines(axes: Any, lines: Mapping[str, Line], **settings: Any) -> None:
