@@ -1,10 +1,11 @@
-"""How long a client takes in C and in Node: a record with a fresh key, opening; the size of what is shipped.
+"""How long a client takes in C and in Node: opening, a record, a value of many; the size of what is shipped.
 
     python benches/client.py
     python benches/client.py --record               # keep the figures
 
 The library must be built before, as `make client-c` does; `make wasm` builds the module, which is left out
-without Node. Times are the fastest of many short rounds, on one thread.
+without Node. C is timed on the machine's vector unit and in plain code, too. Times are the fastest of many
+short rounds, on one thread.
 """
 
 from __future__ import annotations
@@ -25,31 +26,42 @@ ROOT = Path(__file__).parents[1]
 BUILT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "client"
 DOCUMENTS = ROOT / "tests" / "client" / "documents"
 WEB = ROOT / "python" / "bitldp" / "client" / "web"
-RECORDS = 500  # of a round
+RECORDS = 500  # of a round, one call each
+VALUES = 100_000  # of a round in one call, about
+Times = dict[str, dict[str, float]]
 
 
-def measured(program: Path, document: Path) -> dict[str, float]:
-    """Return the nanoseconds of opening a document and of one record, and the bytes of the document."""
-    command = [str(program), str(document), str(RECORDS)]
-    result = subprocess.run(command, check=True, capture_output=True, text=True)
-    figures: dict[str, float] = json.loads(result.stdout)
-    return figures
+def in_c(program: Path, isa: str = "") -> Times:
+    """Return the nanoseconds of each document in C, on an instruction set or on the best one."""
+    times: Times = {}
+    for path in sorted(DOCUMENTS.glob("*.json")):
+        batch = -(-VALUES // columns(path))
+        result = subprocess.run(
+            [str(program), str(path), str(RECORDS), str(batch)],
+            check=True,
+            capture_output=True,
+            text=True,
+            env=os.environ | {"BITLDP_ISA": isa},
+        )
+        times[path.stem] = json.loads(result.stdout)
+    return times
 
 
-def in_node() -> dict[str, float]:
-    """Return the nanoseconds of one record in Node, by document; nothing without Node or the module."""
+def in_node() -> Times:
+    """Return the nanoseconds of each document in Node; nothing without Node or the module."""
     node = shutil.which("node")
     if node is None or not (WEB / "bitldp.wasm").is_file():
         return {}
-    command = [
-        node,
-        str(ROOT / "benches" / "client.mjs"),
-        str(WEB),
-        *map(str, sorted(DOCUMENTS.glob("*.json"))),
-    ]
+    documents = map(str, sorted(DOCUMENTS.glob("*.json")))
+    command = [node, str(ROOT / "benches" / "client.mjs"), str(WEB), str(VALUES), *documents]
     result = subprocess.run(command, check=True, capture_output=True, text=True)
-    times: dict[str, float] = json.loads(result.stdout)
+    times: Times = json.loads(result.stdout)
     return times
+
+
+def columns(document: Path) -> int:
+    """Return the values of a record."""
+    return int(json.loads(document.read_text())["record"]["columns"])
 
 
 def shipped(library: Path) -> dict[str, int]:
@@ -85,20 +97,27 @@ def main() -> int:
         return 1
     with tempfile.TemporaryDirectory() as folder:
         program = built(Path(folder))
-        results: list[dict[str, object]] = [
-            {"document": path.stem, **measured(program, path)} for path in sorted(DOCUMENTS.glob("*.json"))
-        ]
-    sizes, of_node = shipped(library), in_node()
+        sides = {"c": in_c(program), "c scalar": in_c(program, "scalar"), "node": in_node()}
+    sizes = shipped(library)
     for name, size in sizes.items():
         print(f"{name:>10}: {size / 1e3:,.1f} kB")
-    for each in results:
-        opened, record = float(str(each["open_ns"])) / 1e6, float(str(each["record_ns"])) / 1e3
-        node = ""
-        if of_node:
-            each["node_record_ns"] = of_node[str(each["document"])]
-            node = f", in Node {of_node[str(each['document'])] / 1e3:.1f} us"
-        c = f"{each['bytes']:,} bytes, open {opened:.3f} ms, a record {record:.2f} us"
-        print(f"{each['document']:>10}: {c}{node}")
+    results: list[dict[str, object]] = []
+    for path in sorted(DOCUMENTS.glob("*.json")):
+        each: dict[str, object] = {"document": path.stem, "bytes": len(path.read_text().rstrip())}
+        for side, times in sides.items():
+            if path.stem not in times:
+                continue
+            own = times[path.stem]
+            opened, record = own["open_ns"], own["record_ns"]
+            value = own["together_ns"] / columns(path)
+            each[side] = {
+                "open_ns": round(opened),
+                "record_ns": round(record, 1),
+                "value_ns": round(value, 2),
+            }
+            line = f"open {opened / 1e6:.3f} ms, a record {record / 1e3:.2f} us"
+            print(f"{path.stem:>10} {side:>8}: {line}, one of many values {value:.2f} ns")
+        results.append(each)
     if arguments.record:
         keep("client.jsonl", {"machine": {"cpu": cpu_name()}, "shipped_bytes": sizes, "results": results})
     return 0

@@ -12,7 +12,8 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp.client import ModelUpdate, NoDocumentError, client_reports, open_document
-from bitldp.client.mechanisms import NO_DOCUMENT, document_of
+from bitldp.client.mechanisms import NO_DOCUMENT, document_of, fingerprint_digest
+from bitldp.client.message import Field, Header
 from bitldp.mechanism.base import Mechanism
 from bitldp.tables import Column, TablePlan
 from support.cases import CASES, FAMILIES, MIXED, ORDERED, Case
@@ -116,8 +117,11 @@ def test_documents_of_updates_forms_and_questions_are_of_the_schema(schema: Any)
         ]
     )
     schema.validate(json.loads(plan.client_document()))
-    update = ModelUpdate(1.0, "l2", -1.0, 1.0, 4, b"header")
-    text = document_of(bitldp.Duchi(epsilon=1.0), update=update)
+    duchi = bitldp.Duchi(epsilon=1.0)
+    own, fields = fingerprint_digest(duchi), (Field(1, 1),)
+    head = Header("Duchi", own, bytes(16), "difference", "l2", 1.0, -1.0, 1.0, 4, 4, fields)
+    update = ModelUpdate(1.0, "l2", -1.0, 1.0, 4, head.encoded())
+    text = document_of(duchi, update=update)
     schema.validate(json.loads(text))
     assert open_document(text).update == update
     for broken in ({}, {**json.loads(text), "more": 1}, {**json.loads(text), "bitldp": 2}):
@@ -191,9 +195,10 @@ def test_the_examples_are_the_documents_of_today() -> None:
         "piecewise": bitldp.Piecewise(epsilon=2.0, features=5, spend="sample", k=2).client_document(),
         "oue": bitldp.OUE(20, epsilon=2.0).client_document(),
         "subset": bitldp.SubsetSelection(50, epsilon=1.0).client_document(),
+        "message": bitldp.OUE(9, epsilon=2.0).client_document(header=True),
     }
     folder = Path(__file__).parent / "documents"
-    assert {path.stem for path in folder.glob("*.json")} == set(made)
+    assert {path.stem for path in folder.glob("*.json")} == {*made, "update"}  # see test_updates.py
     for name, text in made.items():
         assert (folder / f"{name}.json").read_text(encoding="utf-8") == text + "\n", name
 

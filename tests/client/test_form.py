@@ -8,11 +8,15 @@ from typing import Any
 
 import bitldp
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from bitldp.base.errors import PlanError
-from bitldp.client import open_document
-from bitldp.tables import Column, TablePlan
+from bitldp.base.keys import keys
+from bitldp.client import ClientDocument, DocumentError, open_document
+from bitldp.client.notation import canonical, digest
+from bitldp.tables import Column, ReleaseKey, TablePlan
+from support.client_library import ABSENT, LibraryClient, LibraryRefusedError, library_path
 from support.command import invoke
 
 PLAN = TablePlan(
@@ -122,8 +126,10 @@ def test_a_code_that_is_none_is_refused() -> None:
 @pytest.mark.parametrize(
     ("column", "reason"),
     [
-        (Column(bitldp.Duchi(epsilon=1.0), "x", nulls="fill", fill=0.0), '"fill" in the plan has no client'),
-        (Column(bitldp.Duchi(epsilon=3.0), "x", nulls="report"), '"report" in the plan has no client'),
+        (
+            Column(bitldp.GRR(2, epsilon=1.0), "x", categories=["a", "b"], nulls="fill", fill="a"),
+            '"fill" in the plan has no client',
+        ),
         (
             Column(bitldp.GRR(5, epsilon=1.0), "x", interval=(0.0, 1.0)),
             "a client takes categories, and numbers",
@@ -142,5 +148,165 @@ def test_a_column_that_no_client_can_release_is_refused(column: Column, reason: 
 
 def test_a_form_keeps_nothing() -> None:
     plan = TablePlan([Column(bitldp.WarnerRR(epsilon=1.0), "x", categories=["a", "b"])], keep=["id"])
-    with pytest.raises(PlanError, match="leave as they are"):
+    with pytest.raises(PlanError, match="keep columns as they are"):
         plan.client_document()
+
+
+GAPS = TablePlan(
+    [
+        Column(bitldp.Piecewise(epsilon=2.0, interval=(0.0, 10.0)), "hours", nulls="report"),
+        Column(bitldp.Duchi(epsilon=2.0, features=2), ["a", "b"], nulls="fill", fill=0.25),
+        Column(bitldp.Piecewise(epsilon=4.0, features=2), ["height", "age"], interval=[(120, 220), (18, 90)]),
+        Column(bitldp.GRR(4, epsilon=1.0), "city", categories=["x", "y", "z"], nulls="category"),
+    ]
+)
+ANSWERS = [
+    (4.5, 0.5, -0.5, 171.0, 40.0, "x"),
+    (None, None, 0.75, 230.0, 17.0, None),
+    (11.0, 1.0, None, 120.0, 90.0, "z"),
+]
+
+
+def given(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return what a form gives its client of a row of answers."""
+    hours, a, b, height, age, city = row
+    numbers = [np.nan if each is None else each for each in (hours, a, b)]
+    return (
+        numbers[0],
+        "missing" if hours is None else "present",
+        numbers[1:],
+        [height, age],
+        city or "",
+    )
+
+
+def answered() -> pa.Table:
+    names = ("hours", "a", "b", "height", "age", "city")
+    return pa.table(dict(zip(names, (list(each) for each in zip(*ANSWERS, strict=True)), strict=True)))
+
+
+def raw(document: ClientDocument, row: tuple[Any, ...]) -> bytes:
+    """Return the bytes of a record."""
+    parts = []
+    for each, record in zip(given(row), document.program.records, strict=True):
+        value = record.labels.index(each) if record.labels is not None else each
+        parts.append(np.atleast_1d(np.asarray(value, record.dtype)).tobytes())
+    return b"".join(parts)
+
+
+def test_gaps_and_intervals_of_columns_are_the_clients() -> None:
+    form = open_document(GAPS.client_document())
+    hours, present, numbers, sizes, city = form.program.records
+    assert (hours.fill, present.labels, present.names) == (5.0, ("missing", "present"), ("hours_present",))
+    assert (numbers.fill, sizes.intervals) == (0.25, ((120.0, 220.0), (18.0, 90.0)))
+    assert city.labels == ("x", "y", "z", "")
+    rng, people = np.random.default_rng(6), 600
+    rows = [
+        (None if index % 3 == 0 else rng.normal(4.0, 1.0), None, 0.5, rng.normal(170.0, 8.0), 40.0, "y")
+        for index in range(people)
+    ]
+    table = GAPS.from_clients([form.randomize(*given(row), rng=index) for index, row in enumerate(rows)])
+    found = {
+        (row["column"], row["category"], row["what"]): row
+        for row in GAPS.aggregate().update(table).estimate().to_pylist()
+    }
+    truth = {"hours": float(np.mean([row[0] for row in rows if row[0]])), "a": 0.25, "b": 0.5, "age": 40.0}
+    for (column, category, _), row in found.items():
+        if category is None and column in truth and row["what"] == "mean":
+            assert abs(row["estimate"] - truth.pop(column)) < 5.0 * row["stderr"], column
+    assert not truth
+
+
+@pytest.mark.parametrize("ids", ["u64", "text"])
+def test_keyed_clients_make_the_reports_of_the_release(ids: Any) -> None:
+    path = library_path()
+    if path is None:
+        pytest.skip(ABSENT)
+    names: list[Any] = [7, 1 << 60, 3] if ids == "u64" else ["Ada", "Bo", "Cy"]
+    key = ReleaseKey.generate()
+    release = GAPS.release(key=key, record="person")
+    wanted = release(answered().append_column("person", pa.array(names)))
+    text = GAPS.client_document(keyed=ids)
+    document, secret = open_document(text), release.client_secret()
+    with LibraryClient(text, path) as client:
+        reports = []
+        for name, row in zip(names, ANSWERS, strict=True):
+            spelled = np.uint64(name).tobytes() if ids == "u64" else name.encode()
+            reports.append(client.keyed(secret, spelled, raw(document, row)))
+            assert client.keyed(secret, spelled, raw(document, row)) == reports[-1]
+    made = GAPS.from_clients(reports)
+    assert made.to_pydict() == wanted.to_pydict()
+
+
+def test_the_library_fills_and_maps_as_python_does() -> None:
+    path = library_path()
+    if path is None:
+        pytest.skip(ABSENT)
+    text = GAPS.client_document()
+    document = open_document(text)
+    with LibraryClient(text, path) as client:
+        for seed in range(30):
+            row = ANSWERS[seed % 3]
+            own = b"".join(key for key in keys(seed, document.program.streams) if key is not None)
+            assert client.with_key(own, raw(document, row)) == document.randomize(*given(row), rng=seed)
+        missing = raw(document, (1.0, 0.0, 0.0, np.nan, 40.0, "x"))
+        with pytest.raises(LibraryRefusedError, match="outside what the document allows"):
+            client.randomize(missing)
+    single = TablePlan([Column(bitldp.Duchi(epsilon=2.0), "a", nulls="fill", fill=0.25)])
+    text = single.client_document(dtype="float32")
+    with LibraryClient(text, path) as client:
+        own = b"".join(key for key in keys(2, 1) if key is not None)
+        report = client.with_key(own, np.float32(np.nan).tobytes())
+        assert report == client.with_key(own, np.float32(0.25).tobytes())
+        assert report == open_document(text).randomize(np.float32(np.nan), rng=2)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("parts.0.record.fill", "7ff8000000000000"),
+        ("parts.0.record.fill", 1),
+        ("parts.3.record.span", ...),
+        ("parts.3.record.intervals", ...),
+        ("parts.3.record.intervals", []),
+        ("parts.3.record.intervals.0", ["3ff0000000000000", "3ff0000000000000"]),
+        ("parts.3.record.type", "f32"),
+        ("parts.1.record.fill", "3ff0000000000000"),
+    ],
+)
+def test_numbers_that_cannot_be_prepared_are_refused(path: str, value: Any) -> None:
+    fields = json.loads(GAPS.client_document())
+    *names, last = [int(each) if each.isdigit() else each for each in path.split(".")]
+    place = fields
+    for name in names:
+        place = place[name]
+    if value is ...:
+        del place[last]
+    else:
+        place[last] = value
+    text = canonical(fields | {"sha256": digest(fields)})
+    with pytest.raises(DocumentError):
+        open_document(text)
+    if library_path() is not None:
+        with pytest.raises(LibraryRefusedError):
+            LibraryClient(text, library_path())
+
+
+def test_a_record_of_parts_that_is_one_value_has_no_keyed_reports_here() -> None:
+    path = library_path()
+    if path is None:
+        pytest.skip(ABSENT)
+    secret = bytes(range(1, 33))
+    whole = bitldp.BitRand(3, categories=4, epsilon_x=3.0, epsilon_y=1.0)
+    text = bitldp.Memoized(whole, secret, question="pair").client_document()
+    record = np.zeros(3).tobytes() + b"\x02"
+    with LibraryClient(text, path) as client, pytest.raises(LibraryRefusedError, match="no keyed release"):
+        client.keyed(secret, bytes(8), record)
+
+
+def test_a_key_needs_columns_that_it_can_release() -> None:
+    plan = TablePlan([Column(bitldp.Duchi(epsilon=2.0, features=3, spend="sample", k=1), ["p", "q", "r"])])
+    with pytest.raises(PlanError, match="draws its reports anew"):
+        plan.client_document(keyed="u64")
+    with pytest.raises(PlanError, match="has no key"):
+        plan.release().client_secret()

@@ -17,7 +17,7 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp.base.keys import keys
-from bitldp.client import open_document
+from bitldp.client import client_reports, open_document
 from bitldp.tables import Column, TablePlan
 from support.clients import DOCUMENTED, packed_reports, values_of
 
@@ -162,3 +162,38 @@ def test_what_a_page_is_refused(tmp_path: Path) -> None:
     refusing = "{ ledger: { charge: async () => { throw new Error('spent'); } } }"
     with pytest.raises(AssertionError, match="Error: spent"):
         page(tmp_path, text, "await client.randomize('car', 25);", refusing)
+
+
+def test_messages_and_updates_are_read_by_the_server(tmp_path: Path) -> None:
+    plain = bitldp.GRR(["a", "b", "c"], epsilon=9.0)
+    said = page(
+        tmp_path,
+        plain.client_document(header=True),
+        """
+        console.log(Buffer.from(await client.randomize("b")).toString("hex"));
+        try { await client.randomize(["b", "a"]); } catch (error) { console.log(error.kind); }
+        """,
+    )
+    message, kind = said.split()
+    assert client_reports(plain, [bytes.fromhex(message)]).shape == (1,)
+    assert kind == "shape"
+
+    pytest.importorskip("flwr", reason="Flower needs Python 3.11")
+    from bitldp.federated import UpdateCodec
+
+    codec = UpdateCodec(bitldp.CrossPolytope(8, epsilon=3.0), clip=1.0)
+    plan = codec.plan(codec.layout({"w": np.zeros(16, np.float32)})).at(2)
+    said = page(
+        tmp_path,
+        plan.client_document(),
+        """
+        const vector = Float64Array.from({ length: 16 }, (_, index) => index - 7.5);
+        console.log(Buffer.from(await client.randomize(vector)).toString("hex"));
+        for (const wrong of [new Float64Array(8), new Float64Array(32), vector.map(() => NaN)]) {
+          try { await client.randomize(wrong); } catch (error) { console.log(error.kind); }
+        }
+        """,
+    )
+    message, *kinds = said.split()
+    assert plan.decode(bytes.fromhex(message)).shape == (16,)
+    assert kinds == ["shape", "shape", "value"]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import bitldp
 import numpy as np
 import pytest
-from bitldp.client import NoDocumentError, open_document
+from bitldp.base.keys import keys
+from bitldp.client import DocumentError, NoDocumentError, open_document
+from bitldp.client.notation import canonical, digest, double
+from support.client_library import ABSENT, LibraryClient, LibraryRefusedError, library_path
 
 pytest.importorskip("flwr", reason="Flower needs Python 3.11")
 
@@ -49,3 +54,71 @@ def test_an_update_that_does_not_fit_is_refused() -> None:
     rows = UpdateCodec(bitldp.Duchi(epsilon=1.0), clip=1.0, rows=2)
     with pytest.raises(NoDocumentError, match="rows of several"):
         rows.plan(layout).client_document()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("norm", ["l2", "l1", "linf"])
+def test_the_library_sends_what_the_plan_sends(mechanism: Any, norm: Any) -> None:
+    """A vector that is clipped may differ in its last bit, and a report then with a chance of 2^-40."""
+    path = library_path()
+    if path is None:
+        pytest.skip(ABSENT)
+    if norm == "linf" and isinstance(mechanism, bitldp.CrossPolytope):
+        norm = "l2"  # that of its ball
+    codec = UpdateCodec(mechanism, clip=2.0, norm=norm)
+    plan = codec.plan(codec.layout({"w": np.zeros((4, 10), np.float32)})).at(3)
+    text = plan.client_document()
+    document, rng = open_document(text), np.random.default_rng(8)
+    with LibraryClient(text, path) as client:
+        assert client.epsilon == pytest.approx(document.epsilon, rel=1e-12)
+        assert client.report_bytes() == document.report_bytes()
+        for seed, scale in enumerate((0.0, 1e-300, 0.01, 3.0, 1e300)):
+            vector = scale * rng.normal(size=40)
+            own = b"".join(key for key in keys(seed, document.program.streams) if key is not None)
+            message = client.with_key(own, vector.tobytes())
+            assert message == plan.perturb(vector, rng=seed).tobytes(), scale
+        assert plan.decode(client.randomize(vector.tobytes())).shape == (40,)
+        for wrong in (np.zeros(39), np.zeros(80), np.full(40, np.nan), np.full(40, np.inf)):
+            with pytest.raises(LibraryRefusedError):
+                client.randomize(wrong.tobytes())
+
+
+def test_the_example_is_the_document_of_today() -> None:
+    codec = UpdateCodec(bitldp.CrossPolytope(40, epsilon=3.0), clip=2.0)
+    plan = codec.plan(codec.layout({"w": np.zeros((8, 10), np.float32)})).at(3)
+    path = Path(__file__).parent / "documents" / "update.json"
+    assert path.read_text(encoding="utf-8") == plan.client_document(spends=("rounds", 10)) + "\n"
+
+
+def test_a_library_refuses_an_update_that_its_header_does_not_state() -> None:
+    path = library_path()
+    if path is None:
+        pytest.skip(ABSENT)
+    codec = UpdateCodec(bitldp.Duchi(epsilon=1.0), clip=1.0)
+    text = codec.plan(codec.layout({"w": np.zeros(4, np.float32)})).client_document()
+    fields = json.loads(text)
+    kept = dict(fields["update"])
+    head = open_document(text).update
+    assert head is not None
+    changes: list[tuple[str, Any]] = [
+        ("clip", double(2.0)),
+        ("low", double(-2.0)),
+        ("high", double(2.0)),
+        ("norm", "l1"),
+        ("records", 3),
+        ("records", 1 << 32),
+        ("clip", double(0.0)),
+    ]
+    for name, value in changes:
+        fields["update"] = kept | {name: value}
+        refused = canonical(fields | {"sha256": digest(fields)})
+        with pytest.raises(DocumentError):
+            open_document(refused)
+        with pytest.raises(LibraryRefusedError):
+            LibraryClient(refused, path)
+    fields["update"], fields["keyed"] = kept, {"column": 0, "context": "00", "id": "u64"}
+    refused = canonical(fields | {"sha256": digest(fields)})
+    with pytest.raises(DocumentError, match="no keyed answers"):
+        open_document(refused)
+    with pytest.raises(LibraryRefusedError):
+        LibraryClient(refused, path)

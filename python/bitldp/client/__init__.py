@@ -10,7 +10,8 @@ from bitldp.client.document import ClientDocument, KeyedAnswers, ModelUpdate, Pr
 from bitldp.client.mechanisms import client_reports
 from bitldp.client.notation import DocumentError, NoDocumentError
 from bitldp.client.opening import open_document
-from bitldp.client.program import ClientProgram, ClientRecord, PublicDraw
+from bitldp.client.program import ClientProgram, PublicDraw
+from bitldp.client.record import ClientRecord
 
 __all__ = [
     "ClientDocument",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import zlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,7 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base.keys import RandomSource, keys
-from bitldp.client.program import ClientProgram, ClientRecord
+from bitldp.client.message import CHECKSUM, sealed
+from bitldp.client.program import ClientProgram
+from bitldp.client.record import ClientRecord
 from bitldp.privacy import composed, number, rounding
 
 __all__ = [
@@ -42,11 +43,15 @@ class KeyedAnswers:
         Number of the record's first column among all under the key and context.
     id : {"u64", "digest", "text"}
         What names a record: a number, 32 bytes, or a text, of which SHA-256 makes them.
+    apart : bool
+        Whether each part of a record is a value by itself, whose first column follows those of the parts
+        before it.
     """
 
     context: bytes
     column: int = 0
     id: Literal["u64", "digest", "text"] = "u64"
+    apart: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ class ModelUpdate:
     records : int
         Records that a vector is cut into, one behind the other.
     header : bytes
-        What stands before the checksum and the packed codes: CRC-32 of header and codes, little-endian.
+        What stands before the checksum and the packed codes.
     """
 
     clip: float
@@ -89,8 +94,7 @@ class ModelUpdate:
 
     def message(self, codes: bytes) -> bytes:
         """Return header, checksum and packed codes."""
-        checksum = zlib.crc32(codes, zlib.crc32(self.header))
-        return self.header + checksum.to_bytes(4, "little") + codes
+        return sealed(self.header, codes)
 
 
 @dataclass(frozen=True)
@@ -137,6 +141,8 @@ class ClientDocument:
         The document.
     update : ModelUpdate or None
         What a vector goes through before the program, and a report behind it.
+    header : bytes
+        What a report stands behind, with a checksum; empty where it is sent as it is.
     """
 
     promise: Promise
@@ -145,6 +151,7 @@ class ClientDocument:
     spends: tuple[str, int] | None
     text: str
     update: ModelUpdate | None = None
+    header: bytes = b""
 
     @property
     def epsilon(self) -> float:
@@ -162,9 +169,13 @@ class ClientDocument:
         return self.promise.fingerprint.hex()
 
     def report_bytes(self, records: int = 1) -> int:
-        """Return the bytes of the reports of so many records in one call; of an update, its message's."""
+        """Return the bytes of the reports of so many records in one call; of an update, its message's.
+
+        Behind a header, a message is about one record.
+        """
         if self.update is None:
-            return self.program.report_bytes(records)
+            before = len(self.header) + CHECKSUM.size if self.header else 0
+            return before + self.program.report_bytes(records)
         return len(self.update.message(b"")) + self.program.report_bytes(self.update.records)
 
     def sentence(self) -> str:
@@ -221,7 +232,8 @@ class ClientDocument:
         Raises
         ------
         ValueError, TypeError
-            For a value that the mechanism refuses; its place is named, never the value.
+            For a value that the mechanism refuses; its place is named, never the value. For several records
+            where reports stand behind a header.
         """
         records = self.program.records
         if len(x) != len(records):
@@ -229,8 +241,11 @@ class ClientDocument:
         values = [_values(each, record) for each, record in zip(x, records, strict=True)]
         if len({len(each) for each in values}) > 1:
             raise ValueError("x: the arrays must be of as many records")
+        if self.header and len(values[0]) != 1:
+            raise ValueError("x: a message is about one record")
         fresh = [os.urandom(32) if key is None else key for key in keys(rng, self.program.streams)]
-        return self.program.packed(values, fresh)
+        report = self.program.packed(values, fresh)
+        return sealed(self.header, report) if self.header else report
 
 
 def counted(many: int, unit: str) -> str:

@@ -8,7 +8,6 @@ from bitldp._core import Bits, Cap, Cube, Design, FixedPoint, Grid, Mixture, Sel
 from bitldp.client.notation import Fields
 from bitldp.client.program import (
     ClientProgram,
-    ClientRecord,
     OneHot,
     Part,
     Placed,
@@ -19,6 +18,7 @@ from bitldp.client.program import (
     field_bits,
     inputs_of,
 )
+from bitldp.client.record import ClientRecord
 from bitldp.release.sampled import index_bits
 
 __all__ = ["fields_of", "fields_of_parts"]
@@ -70,7 +70,7 @@ def _coded(program: ClientProgram, record: ClientRecord, columns: int, fields: F
     if (codec is None or isinstance(codec, OneHot)) == (record.below is None):
         if codec is None and isinstance(program.channel, Select) and record.below is None:
             return columns
-        raise fields.refuse("codec", "does not take what the record holds")
+        raise fields.refuse("codec", "does not accept the values of the record")
     if codec is None:
         if takes != record.below or isinstance(program.channel, (Bits, Cube, Cap, Mixture, Select)):
             raise fields.refuse("record", "has other categories than the channel")

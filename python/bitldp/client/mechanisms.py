@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from bitldp.base import checks
 from bitldp.client.document import KeyedAnswers, ModelUpdate, Promise
+from bitldp.client.message import MAGIC, Header, WireError, payload, record_header
 from bitldp.client.notation import NoDocumentError
-from bitldp.client.program import ClientProgram, Type
+from bitldp.client.program import ClientProgram
+from bitldp.client.record import Type
 from bitldp.client.writing import GOLDEN_SEED, golden_inputs, write
 from bitldp.privacy import Guarantee, composed
 
@@ -27,6 +29,7 @@ __all__ = [
     "joined",
     "no_document",
     "no_program",
+    "unsealed",
 ]
 
 NO_DOCUMENT = "its draws are made in Python, and no other client makes the same"
@@ -38,6 +41,7 @@ def client_document(
     *,
     dtype: Literal["float32", "float64"] = "float64",
     spends: tuple[str, int] | None = None,
+    header: bool = False,
 ) -> str:
     """Return the mechanism as data that a client in another language reads, checks and runs.
 
@@ -48,6 +52,9 @@ def client_document(
     spends : (str, int), optional
         Name of a ledger of the client, and how many reports it may send, at least 1. None: no limit but the
         client's own.
+    header : bool
+        Whether a client puts the header of the wire format and a checksum before each report, which is then a
+        message about one record: `client_reports` refuses those of another mechanism, and damaged ones.
 
     Returns
     -------
@@ -68,7 +75,7 @@ def client_document(
     >>> len(text) < 1000
     True
     """
-    return document_of(self, dtype, spends)
+    return document_of(self, dtype, spends, header=header)
 
 
 def no_program(self: Any, numbers: Type) -> ClientProgram:
@@ -93,6 +100,7 @@ def document_of(
     spends: tuple[str, int] | None = None,
     keyed: KeyedAnswers | None = None,
     update: ModelUpdate | None = None,
+    header: bool = False,
 ) -> str:
     """Return the document of a mechanism, of keyed answers by it, or of a model's update; see `write`."""
     kind: Type = "f32" if checks.choice("dtype", dtype, ("float32", "float64")) == "float32" else "f64"
@@ -101,7 +109,21 @@ def document_of(
     if update is not None:
         promise = replace(promise, epsilon=composed(promise.epsilon, update.records))
     golden = _golden(mechanism, golden_inputs(program))
-    return write(program, promise, golden, keyed=keyed, spends=spends, update=update)
+    head = _header(mechanism, program).encoded() if header else b""
+    return write(program, promise, golden, keyed=keyed, spends=spends, update=update, header=head)
+
+
+def _header(mechanism: Any, program: ClientProgram) -> Header:
+    """Return what stands before a report of one record."""
+    try:
+        return record_header(
+            type(mechanism).__name__,
+            fingerprint_digest(mechanism),
+            sum(each.columns for each in program.records),
+            program.fields,
+        )
+    except ValueError as error:
+        raise NoDocumentError(str(error)) from None
 
 
 def _promise(mechanism: Any, guarantee: Guarantee) -> Promise:
@@ -137,7 +159,7 @@ def client_reports(mechanism: Any, reports: Sequence[bytes]) -> Any:
     mechanism : Mechanism
         Whose document the clients have.
     reports : sequence of bytes
-        Of one record each.
+        Of one record each, all of them with the header of the wire format or none.
 
     Returns
     -------
@@ -149,6 +171,8 @@ def client_reports(mechanism: Any, reports: Sequence[bytes]) -> Any:
     ValueError, TypeError
         For a report of another length, or with bits behind its codes, at its index; and for a mechanism
         without a document. Whether codes are in range is for the estimators to say.
+    WireError
+        For a message that is damaged, or of another mechanism.
 
     Examples
     --------
@@ -160,7 +184,33 @@ def client_reports(mechanism: Any, reports: Sequence[bytes]) -> Any:
     >>> mechanism.estimate_frequencies(client_reports(mechanism, reports)).value.round().tolist()
     [-0.0, -0.0, -0.0, 1.0]
     """
-    return joined(mechanism, mechanism._program("f64").received(reports))
+    program = mechanism._program("f64")
+    return joined(
+        mechanism, program.received(unsealed(reports, program, lambda: _header(mechanism, program)))
+    )
+
+
+def unsealed(
+    reports: Sequence[bytes], program: ClientProgram, header: Callable[[], Header]
+) -> Sequence[bytes]:
+    """Return the packed codes of messages, which begin with a header; reports without one are as they are.
+
+    Raises
+    ------
+    WireError
+        For a message that is damaged, or of another mechanism, at its index.
+    """
+    if not (reports and isinstance(reports[0], bytes) and reports[0][: len(MAGIC)] == MAGIC):
+        return reports
+    if len(reports[0]) == program.report_bytes():  # codes may be any bytes
+        return reports
+    expected, codes = header(), []
+    for index, report in enumerate(reports):
+        try:
+            codes.append(payload(report, expected))
+        except WireError as error:
+            raise WireError(error.reason, f"{error}, at index {index}") from None
+    return codes
 
 
 def joined(mechanism: Any, parts: Sequence[NDArray[Any]]) -> Any:

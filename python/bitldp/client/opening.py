@@ -10,21 +10,15 @@ from bitldp._core import FixedPoint, Grid, Mixture, Rotation
 from bitldp.client import laws
 from bitldp.client.document import ClientDocument, KeyedAnswers, ModelUpdate, Promise, exact_of, within
 from bitldp.client.fitting import fields_of, fields_of_parts
+from bitldp.client.message import CHECKSUM, Field, WireError, parse
 from bitldp.client.notation import VERSION, DocumentError, Fields, digest, parsed
-from bitldp.client.program import (
-    ClientProgram,
-    ClientRecord,
-    Codec,
-    OneHot,
-    Placed,
-    PublicDraw,
-    PublicRotation,
-    Signs,
-)
+from bitldp.client.program import ClientProgram, Codec, OneHot, Placed, PublicDraw, PublicRotation, Signs
+from bitldp.client.record import ClientRecord
 
 __all__ = ["open_document"]
 
 _MOST_PARTS = 1024
+_MOST_HEADER = 1024
 _MOST_COLUMNS = 1 << 22
 _MOST_LABELS = 1 << 16
 
@@ -83,13 +77,43 @@ def open_document(text: str) -> ClientDocument:
     keyed = _keyed(fields.object("keyed")) if "keyed" in fields else None
     spends = _spends(fields.object("spends")) if "spends" in fields else None
     update = _update(fields.object("update")) if "update" in fields else None
+    headed = "header" in fields
+    header = fields.raw("header", _MOST_HEADER) if headed else b""
+    if update is not None and (headed or keyed is not None):
+        raise fields.refuse("update", "has a header of its own, and no keyed answers")
     program = _program(fields)
     if update is not None and (len(program.records) != 1 or program.records[0].below is not None):
         raise DocumentError("update", "is of numbers, and of one record's")
+    if headed or update is not None:
+        _check_header(header, program, promise, update)
     if not within(exact_of(program, promise, update), promise.epsilon):
         raise DocumentError("epsilon", "does not follow from the integers of the channel")
     _try(golden, program)
-    return ClientDocument(promise, program, keyed, spends, text.strip("\n"), update)
+    return ClientDocument(promise, program, keyed, spends, text.strip("\n"), update, header)
+
+
+def _check_header(given: bytes, program: ClientProgram, promise: Promise, update: ModelUpdate | None) -> None:
+    """Refuse a header that is not that of the other fields; arrays, round and words are the server's."""
+    if update is not None:
+        given = update.header
+    wrong = DocumentError("header", "is not that of the document's reports")
+    try:
+        stated = parse(given + bytes(CHECKSUM.size))
+    except WireError:
+        raise wrong from None
+    expected = replace(
+        stated,
+        mechanism=promise.fingerprint,
+        norm=update.norm if update else "l2",
+        clip=update.clip if update else 0.0,
+        low=update.low if update else 0.0,
+        high=update.high if update else 0.0,
+        coordinates=sum(each.columns for each in program.records) * (update.records if update else 1),
+        records=update.records if update else 1,
+        fields=tuple(Field(*part) for part in program.fields),
+    )
+    if expected.encoded() != given:
+        raise wrong
 
 
 def _try(golden: Fields, program: ClientProgram) -> None:
@@ -103,20 +127,20 @@ def _try(golden: Fields, program: ClientProgram) -> None:
     except (ValueError, TypeError):
         raise golden.refuse("input", "is not what the record says") from None
     if made != report:
-        raise golden.refuse("report", "is not what this client makes of the input")
+        raise golden.refuse("report", "differs from what this client makes of the input")
 
 
 def _keyed(fields: Fields) -> KeyedAnswers:
     context, column = fields.hex("context", None), fields.count("column", 0, (1 << 32) - 1)
-    kind = fields.choice("id", ("u64", "digest", "text"))
+    kind, apart = fields.choice("id", ("u64", "digest", "text")), fields.flag("apart")
     fields.done()
-    return KeyedAnswers(context, column, kind)  # type: ignore[arg-type]
+    return KeyedAnswers(context, column, kind, apart)  # type: ignore[arg-type]
 
 
 def _update(fields: Fields) -> ModelUpdate:
     clip, low, high = (fields.double(name) for name in ("clip", "low", "high"))
     norm: Any = fields.choice("norm", ("l2", "l1", "linf"))
-    records, header = fields.count("records", 1, 1 << 32), fields.raw("header", 1024)
+    records, header = fields.count("records", 1, 1 << 32), fields.raw("header", _MOST_HEADER)
     fields.done()
     if not clip > 0.0:
         raise fields.refuse("clip", "must be above zero")
@@ -201,16 +225,44 @@ def _record(fields: Fields) -> ClientRecord:
         fields.done()
         return ClientRecord(kind, columns, below, labels, names=names)
     outside: Any = fields.choice("outside", ("clip", "refuse"))
-    interval = None
-    if "interval" in fields:
-        low, high = (fields.double_of(end, "interval") for end in fields.entries("interval", 2, 2))
-        if not low < high:
-            raise fields.refuse("interval", "must ascend")
-        interval = low, high
+    interval = _interval(fields, "interval") if "interval" in fields else None
     if outside == "refuse" and interval is None:
         raise fields.refuse("interval", "is missing, where numbers outside it are refused")
+    fill = fields.double("fill") if "fill" in fields else None
+    intervals: tuple[tuple[float, float], ...] = ()
+    span = None
+    if "span" in fields:
+        span = _interval(fields, "span")
+        given = fields.entries("intervals", columns, columns)
+        intervals = tuple(_ends(fields, "intervals", each) for each in given)
+        if kind != "f64":
+            raise fields.refuse("type", "must be f64, where columns are mapped")
     fields.done()
-    return ClientRecord(kind, columns, interval=interval, outside=outside, names=names)
+    return ClientRecord(
+        kind,
+        columns,
+        interval=interval,
+        outside=outside,
+        names=names,
+        fill=fill,
+        intervals=intervals,
+        span=span,
+    )
+
+
+def _interval(fields: Fields, name: str) -> tuple[float, float]:
+    """Take two doubles that ascend."""
+    return _ends(fields, name, fields.any(name))
+
+
+def _ends(fields: Fields, name: str, value: Any) -> tuple[float, float]:
+    """Return two doubles of a field that ascend."""
+    if not isinstance(value, list) or len(value) != 2:
+        raise fields.refuse(name, "must be two doubles")
+    low, high = (fields.double_of(end, name) for end in value)
+    if not low < high:
+        raise fields.refuse(name, "must ascend")
+    return low, high
 
 
 def _below(fields: Fields, most: int, columns: int) -> int | tuple[int, ...]:
@@ -260,7 +312,7 @@ def _rotation(fields: Fields, record: ClientRecord | None) -> PublicRotation:
     rotations, reports = fields.count("rotations", 1, 1 << 32), fields.count("reports", 1, 64)
     fields.done()
     if record is None:
-        raise fields.refuse("draw", "is for a record of its own")
+        raise fields.refuse("draw", "is allowed only for a single record")
     if record.below is not None:
         raise fields.refuse("draw", "is for a record of numbers")
     try:

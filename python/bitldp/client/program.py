@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -28,7 +28,7 @@ from bitldp._core import (
     keystream,
     pack,
 )
-from bitldp.base.arrays import position
+from bitldp.client.record import ClientRecord
 from bitldp.privacy import added, composed
 from bitldp.release.base import Call
 from bitldp.release.draws import coordinates, functions, whole_numbers
@@ -36,7 +36,6 @@ from bitldp.release.rotated import RotatedRelease
 
 __all__ = [
     "ClientProgram",
-    "ClientRecord",
     "Codec",
     "OneHot",
     "Part",
@@ -44,7 +43,6 @@ __all__ = [
     "PublicDraw",
     "PublicRotation",
     "Signs",
-    "Type",
     "cap_fields",
     "field_bits",
     "inputs_of",
@@ -55,77 +53,8 @@ __all__ = [
 Part = tuple[int, int]
 """Columns of an array of codes, and bits of a code."""
 
-Type = Literal["f32", "f64", "u8", "u16", "u32"]
-
-DTYPES = {"f32": "<f4", "f64": "<f8", "u8": "u1", "u16": "<u2", "u32": "<u4"}
-"""Bytes of the values of a record, by their type: little-endian."""
-
 _KEY = 32
 _DITHER = Window(2, 1, 1.0)  # never leaves its cell: the dither alone
-
-
-@dataclass(frozen=True)
-class ClientRecord:
-    """Values of a record.
-
-    Attributes
-    ----------
-    type : str
-        "f32", "f64", "u8", "u16" or "u32".
-    columns : int
-        How many values it has.
-    below : int, tuple of int or None
-        Of categories: how many there are, in all columns or in each.
-    labels : tuple of str or None
-        Of categories: their texts, by code.
-    interval : (float, float) or None
-        Of numbers: where they lie, if that is anywhere.
-    outside : {"clip", "refuse"}
-        Of numbers: what becomes of those outside the interval. NaN is refused always.
-    names : tuple of str or None
-        What each value is called, in a form.
-    """
-
-    type: Type
-    columns: int = 1
-    below: int | tuple[int, ...] | None = None
-    labels: tuple[str, ...] | None = None
-    interval: tuple[float, float] | None = None
-    outside: Literal["clip", "refuse"] = "clip"
-    names: tuple[str, ...] | None = None
-
-    @classmethod
-    def of_codes(
-        cls, below: int | tuple[int, ...], columns: int = 1, labels: Iterable[Any] | None = None
-    ) -> ClientRecord:
-        """Return the record of categories from 0, of the smallest type."""
-        most = max(below) if isinstance(below, tuple) else below
-        kind: Type = "u8" if most <= 1 << 8 else "u16" if most <= 1 << 16 else "u32"
-        return cls(kind, columns, below, None if labels is None else tuple(map(str, labels)))
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of a value in memory."""
-        return np.dtype(DTYPES[self.type])
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of a record."""
-        return self.columns * self.dtype.itemsize
-
-    def checked(self, x: NDArray[Any]) -> NDArray[Any]:
-        """Return values of shape (n, columns) in the machine's byte order; refuse those not allowed."""
-        values = np.ascontiguousarray(x, self.dtype.newbyteorder("="))
-        if self.below is not None:
-            wrong, reason = values >= np.array(self.below), f"is not below {self.below}"
-        else:
-            wrong, reason = np.isnan(values), "is NaN"
-            if self.interval is not None and self.outside == "refuse":
-                low, high = (values.dtype.type(end) for end in self.interval)
-                wrong, reason = ~((values >= low) & (values <= high)), f"is NaN or outside {self.interval}"
-        if wrong.any():
-            raise ValueError(f"x: {position(wrong)} {reason}")
-        return values
 
 
 @dataclass(frozen=True)
@@ -261,6 +190,13 @@ class ClientProgram:
             + (self.second is not None)
             + (self.draw is not None)
         )
+
+    @property
+    def is_plain(self) -> bool:
+        """True where a channel takes codes, or numbers by a grid or fixed-point code, and that is all."""
+        straight = self.codec is None or isinstance(self.codec, (Grid, FixedPoint))
+        more = self.parts or self.draw or self.order
+        return straight and not more and self.second is None
 
     def report_bytes(self, records: int = 1) -> int:
         """Return the bytes of the reports of so many records."""

@@ -17,7 +17,6 @@ from bitldp.client.document import KeyedAnswers, ModelUpdate, Promise, exact_of,
 from bitldp.client.notation import VERSION, NoDocumentError, canonical, digest, double, text_of
 from bitldp.client.program import (
     ClientProgram,
-    ClientRecord,
     Codec,
     OneHot,
     Placed,
@@ -26,6 +25,7 @@ from bitldp.client.program import (
     Signs,
     packed,
 )
+from bitldp.client.record import ClientRecord
 from bitldp.release.draws import scaled
 
 __all__ = ["GOLDEN_SEED", "golden_inputs", "write"]
@@ -45,12 +45,13 @@ def write(
     keyed: KeyedAnswers | None = None,
     spends: tuple[str, int] | None = None,
     update: ModelUpdate | None = None,
+    header: bytes = b"",
 ) -> str:
     """Return the canonical text of a document.
 
     Parameters
     ----------
-    program, promise, keyed, spends, update
+    program, promise, keyed, spends, update, header
         What it says.
     golden : sequence of ndarray
         What the mechanism itself reports about `golden_inputs`, with ``rng=GOLDEN_SEED``: its codes, an array
@@ -97,6 +98,8 @@ def write(
         fields["given"] = promise.given
     if keyed is not None:
         fields["keyed"] = {"context": keyed.context.hex(), "column": keyed.column, "id": keyed.id}
+        if keyed.apart:
+            fields["keyed"]["apart"] = True
     if update is not None:
         fields["update"] = {
             "clip": double(update.clip),
@@ -106,6 +109,8 @@ def write(
             "records": update.records,
             "header": text_of(update.header),
         }
+    if header:
+        fields["header"] = text_of(header)
     if spends is not None:
         fields["spends"] = {"ledger": spends[0], "most": spends[1]}
     return canonical(fields | {"sha256": digest(fields)})
@@ -125,7 +130,8 @@ def golden_inputs(program: ClientProgram) -> list[NDArray[Any]]:
         if record.below is not None:
             values: NDArray[Any] = scaled(words, np.resize(record.below, len(words)))
         else:
-            low, high = record.interval or (-1.0, 1.0)
+            ends = record.intervals or (record.interval or (-1.0, 1.0),)
+            low, high = np.resize(np.array(ends), (len(words), 2)).T
             shares = (words >> np.uint64(11)) * 2.0**-53
             values = np.clip(low * (1.0 - shares) + high * shares, low, high)
         kind = record.dtype.newbyteorder("=")
@@ -186,6 +192,11 @@ def _of_record(record: ClientRecord) -> dict[str, Any]:
     fields["outside"] = record.outside
     if record.interval is not None:
         fields["interval"] = [double(end) for end in record.interval]
+    if record.fill is not None:
+        fields["fill"] = double(record.fill)
+    if record.span is not None:
+        fields["intervals"] = [[double(end) for end in each] for each in record.intervals]
+        fields["span"] = [double(end) for end in record.span]
     return fields
 
 

@@ -7,8 +7,10 @@ use zeroize::Zeroize;
 use crate::fields::{Fields, base64, hex, text, wrong};
 use crate::json::{Json, sha256_without};
 use crate::keys::{GiveKeys, derived, fresh_key};
+use crate::message::Message;
 use crate::program::Program;
 use crate::refused::{Kind, Refused, Result};
+use crate::update::Update;
 use crate::values::{ValueType, Values};
 
 /// The version of the schema that is read.
@@ -114,6 +116,8 @@ struct KeyedForm {
     column: u32,
     /// "u64", "digest" or "text".
     id: String,
+    /// True where each part of a record is a value by itself, from its own column on.
+    apart: bool,
 }
 
 /// A mechanism that a document describes, whose claims were checked.
@@ -124,6 +128,8 @@ struct KeyedForm {
 /// [`randomize_keyed`](Self::randomize_keyed) where a record is to be answered alike for ever.
 pub struct Client {
     program: Program,
+    /// The header and checksum before the codes; nothing where the codes are all that is sent.
+    message: Option<Message>,
     epsilon: f64,
     delta: f64,
     fingerprint: [u8; 16],
@@ -176,10 +182,6 @@ impl Client {
         if !matches!(fields.text("unit")?, "record" | "feature") {
             return Err(fields.wrong());
         }
-        // Updates of models are for clients that have one; here they are a kind that is not known.
-        if fields.maybe("update").is_some() {
-            return Err(fields.unknown());
-        }
         let (epsilon, delta) = (fields.double("epsilon")?, fields.double("delta")?);
         if !(0.0..1.0).contains(&delta) || epsilon.is_sign_negative() {
             return Err(Kind::Epsilon.into());
@@ -188,15 +190,19 @@ impl Client {
         let keyed = fields.maybe("keyed").map(keyed_form).transpose()?;
         let budget = fields.maybe("spends").map(budget).transpose()?;
         let program = Program::read(&fields)?;
+        let message = Message::read(&fields, &program, &fingerprint)?;
+        if keyed.is_some() && message.as_ref().is_some_and(|message| message.update.is_some()) {
+            return Err(fields.wrong());
+        }
         let given = fields.maybe("given").map_or(Ok(""), text)?.into();
         fields.finish()?;
-        let epsilon = program.epsilon(epsilon, delta)?;
+        let epsilon = program.epsilon(epsilon, delta, message.as_ref().map_or(1, Message::records))?;
         // Written so that NaN fails.
         let within = epsilon <= limits.epsilon && delta <= limits.delta;
         if !within {
             return Err(Kind::Limit.into());
         }
-        let client = Client { program, epsilon, delta, fingerprint, keyed, budget, given };
+        let client = Client { program, message, epsilon, delta, fingerprint, keyed, budget, given };
         client.try_golden(golden)?;
         Ok(client)
     }
@@ -215,7 +221,7 @@ impl Client {
             return Err(golden);
         }
         let mut made = vec![0; report.len()];
-        let done = self.with_keys(&keys, Values::Bytes(&input), &mut made);
+        let done = self.program.randomize(Values::Bytes(&input), &mut made, &mut given_keys(&keys));
         keys.zeroize();
         if done.is_ok() && made == report { Ok(()) } else { Err(golden) }
     }
@@ -244,21 +250,33 @@ impl Client {
         self.budget.as_ref()
     }
 
-    /// Type and number of the values that each part of a record has; most documents have one part.
+    /// The way of a vector to records, where the document is of a model's update.
+    fn update(&self) -> Option<&Update> {
+        self.message.as_ref().and_then(|message| message.update.as_ref())
+    }
+
+    /// Type and number of the values that each part of a record has; most documents have one part. Of an update, those of
+    /// its vector, which is a record here.
     pub fn record(&self) -> impl ExactSizeIterator<Item = (ValueType, usize)> + '_ {
-        self.program.parts.iter().map(|part| (part.kind(), part.record.columns))
+        let vector = self.update().map(|update| update.coordinates);
+        self.program.parts.iter().map(move |part| (part.kind(), vector.unwrap_or(part.record.columns)))
     }
 
     /// Bytes of a record, where values are given as their bytes.
     #[must_use]
     pub fn record_bytes(&self) -> usize {
-        self.program.record_bytes()
+        self.update().map_or_else(|| self.program.record_bytes(), Update::bytes)
     }
 
-    /// Bytes of the reports of so many records in one call; `usize::MAX` where that is more than memory holds.
+    /// Bytes of the reports of so many records in one call; `usize::MAX` where that is more than memory holds. Where there
+    /// is a header, a message is about one record.
     #[must_use]
     pub fn report_bytes(&self, records: usize) -> usize {
-        self.program.report_bytes(records).unwrap_or(usize::MAX)
+        let bytes = match &self.message {
+            None => self.program.report_bytes(records),
+            Some(message) => message.bytes(&self.program).filter(|_| records == 1),
+        };
+        bytes.unwrap_or(usize::MAX)
     }
 
     /// One sentence for the person whose values they are.
@@ -307,13 +325,27 @@ impl Client {
         self.with_fresh(x, out)
     }
 
-    /// Refuses values that the document does not allow, and an output of another length; says how many records they are.
-    fn check(&self, x: Values<'_>, out: usize) -> Result<usize> {
-        let records = self.program.records(x)?;
-        if self.program.report_bytes(records) != Some(out) {
+    /// Refuses another number of values, and an output of another length; says how many records they are.
+    fn fits(&self, x: Values<'_>, out: usize) -> Result<usize> {
+        let records = match self.update() {
+            Some(update) => update.check(x).map(|()| 1)?,
+            None => self.program.records(x)?,
+        };
+        if self.message.is_some() && records != 1 {
+            return Err(Kind::Shape.into());
+        }
+        if out == usize::MAX || self.report_bytes(records) != out {
             return Err(Kind::Output.into());
         }
-        self.program.check(x, records)?;
+        Ok(records)
+    }
+
+    /// Refuses values that the document does not allow, too.
+    fn check(&self, x: Values<'_>, out: usize) -> Result<usize> {
+        let records = self.fits(x, out)?;
+        if self.update().is_none() {
+            self.program.check(x, records)?;
+        }
         Ok(records)
     }
 
@@ -338,33 +370,17 @@ impl Client {
             out.fill(0);
             return Err(Kind::Keyed.into());
         }
-        self.with_keys(keys, x, out)
-    }
-
-    /// Writes reports with keys of 32 bytes each.
-    fn with_keys(&self, bytes: &[u8], x: Values<'_>, out: &mut [u8]) -> Result<()> {
-        let (bytes, _) = bytes.as_chunks::<32>();
-        self.with(x, out, &mut |first, times, keys| {
-            let own = bytes.get(first..first + keys.len()).ok_or(Kind::Keyed)?;
-            for (key, &bytes) in keys.iter_mut().zip(own) {
-                *key = Key::from_bytes(bytes);
-                for _ in 0..times {
-                    *key = derived(key)?;
-                }
-            }
-            Ok(())
-        })
+        self.with(x, out, &mut given_keys(keys))
     }
 
     fn with(&self, x: Values<'_>, out: &mut [u8], keys: &mut GiveKeys<'_>) -> Result<()> {
-        let fits = self.program.records(x).and_then(|records| {
-            if self.program.report_bytes(records) == Some(out.len()) {
-                Ok(())
-            } else {
-                Err(Kind::Output.into())
-            }
+        let done = self.fits(x, out.len()).and_then(|_| match &self.message {
+            None => self.program.randomize(x, out, keys),
+            Some(message) => message.around(out, |codes| match &message.update {
+                None => self.program.randomize(x, codes, keys),
+                Some(update) => update.with(x, &mut |x| self.program.randomize(x, codes, keys)),
+            }),
         });
-        let done = fits.and_then(|()| self.program.randomize(x, out, keys));
         if done.is_err() {
             out.fill(0);
         }
@@ -393,12 +409,11 @@ impl Client {
     /// way, and [`Kind::Shape`] for more than one record.
     pub fn randomize_keyed(&self, secret: &Secret, id: Id<'_>, x: Values<'_>, out: &mut [u8]) -> Result<()> {
         out.fill(0);
-        let (Some(form), [part]) = (&self.keyed, self.program.parts.as_slice()) else {
+        let takes =
+            |form: &&KeyedForm| self.program.is_plain() && (form.apart || self.program.parts.len() == 1);
+        let Some(form) = self.keyed.as_ref().filter(takes) else {
             return Err(Kind::Keyed.into());
         };
-        if !part.is_plain() {
-            return Err(Kind::Keyed.into());
-        }
         if self.check(x, out.len())? != 1 {
             return Err(Kind::Shape.into());
         }
@@ -421,12 +436,30 @@ impl Client {
         let key = Key::from_bytes(secret.0);
         let randomness =
             KeyedRandomness { column: form.column, ..KeyedRandomness::new(&key, &form.context, ids) };
-        let done =
-            part.record.with(x, &mut |input| part.law.randomize_keyed(part.coding(), input, out, randomness));
+        let write = |codes: &mut [u8]| self.program.randomize_keyed(x, codes, randomness);
+        let done = match &self.message {
+            None => write(out),
+            Some(message) => message.around(out, write),
+        };
         if done.is_err() {
             out.fill(0);
         }
         done
+    }
+}
+
+/// Gives keys of 32 bytes each that stand behind each other.
+fn given_keys(bytes: &[u8]) -> impl FnMut(usize, usize, &mut [Key]) -> Result<()> {
+    let (bytes, _) = bytes.as_chunks::<32>();
+    move |first, times, keys| {
+        let own = bytes.get(first..first + keys.len()).ok_or(Kind::Keyed)?;
+        for (key, &bytes) in keys.iter_mut().zip(own) {
+            *key = Key::from_bytes(bytes);
+            for _ in 0..times {
+                *key = derived(key)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -468,8 +501,9 @@ fn keyed_form(json: &Json<'_>) -> Result<KeyedForm> {
     if !matches!(id.as_str(), "u64" | "digest" | "text") {
         return Err(wrong(json));
     }
+    let apart = fields.flag("apart")?;
     fields.finish()?;
-    Ok(KeyedForm { context, column, id })
+    Ok(KeyedForm { context, column, id, apart })
 }
 
 fn budget(json: &Json<'_>) -> Result<Budget> {

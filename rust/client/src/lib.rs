@@ -39,13 +39,16 @@ mod keys;
 mod law;
 #[cfg(not(target_family = "wasm"))]
 mod ledger;
+mod message;
 mod part;
 mod pointers;
+mod prepared;
 mod program;
 mod refused;
 mod release;
 mod sampled;
 mod special;
+mod update;
 mod values;
 #[cfg(target_family = "wasm")]
 mod wasm;

@@ -1,6 +1,6 @@
 //! Work of a client on records: the parts of a document, which may be drawn from, and their epsilon.
 
-use bitldp_core::{add_up, mul_up};
+use bitldp_core::{KeyedRandomness, add_up, mul_up};
 
 use crate::draws::PublicDraw;
 use crate::fields::{Fields, integer, list};
@@ -108,25 +108,59 @@ impl Program {
         }
     }
 
-    /// Epsilon of a record from the integers, rounded up, where `claimed` and `delta` are those of the document.
+    /// Arrays of codes of a report: columns and bits of each.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &(usize, u32)> + Clone {
+        let every = self.parts.iter().filter(|_| self.sampled.is_none()).flat_map(|part| &part.fields);
+        self.sampled.iter().flat_map(|sampled| &sampled.fields).chain(every)
+    }
+
+    /// Epsilon of so many records from the integers, rounded up, where `claimed` and `delta` are those of the document.
     ///
     /// # Errors
     /// [`Kind::Epsilon`] where the document's are others.
-    pub(crate) fn epsilon(&self, claimed: f64, delta: f64) -> Result<f64> {
+    pub(crate) fn epsilon(&self, claimed: f64, delta: f64, records: usize) -> Result<f64> {
         let one = |part: &Part| mul_up(part.law.epsilon(), part.uses() as f64);
         if let Some(sampled) = &self.sampled {
-            return close(sampled.epsilon(&self.parts), claimed);
+            return close(mul_up(sampled.epsilon(&self.parts), records as f64), claimed);
         }
         let follows = match self.parts.as_slice() {
-            [part] if delta > 0.0 && part.uses() == 1 && matches!(part.law, Law::Shift(_)) => {
+            [part]
+                if delta > 0.0
+                    && part.uses().saturating_mul(records) == 1
+                    && matches!(part.law, Law::Shift(_)) =>
+            {
                 part.law.delta(claimed).is_some_and(|exact| exact <= delta)
             }
-            [part] if part.uses() == 1 => part.law.epsilon() == claimed,
+            [part] if part.uses().saturating_mul(records) == 1 => part.law.epsilon() == claimed,
             parts => {
-                return close(parts.iter().map(one).fold(0.0, add_up), claimed);
+                return close(mul_up(parts.iter().map(one).fold(0.0, add_up), records as f64), claimed);
             }
         };
         if follows { Ok(claimed) } else { Err(Kind::Epsilon.into()) }
+    }
+
+    /// True where one use of a channel for each part is all there is: it can be keyed, too.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.sampled.is_none() && self.parts.iter().all(|part| part.derived == 0 && part.is_plain())
+    }
+
+    /// Writes the report of one record whose random bits are those of a key, of an id, and of each part's columns.
+    pub(crate) fn randomize_keyed(
+        &self,
+        x: Values<'_>,
+        out: &mut [u8],
+        randomness: KeyedRandomness<'_>,
+    ) -> Result<()> {
+        let (mut rest, mut column) = (out, randomness.column);
+        for_parts(&self.parts, x, 1, &mut |part, values| {
+            let size = part.report_bytes(1).filter(|&size| size <= rest.len()).ok_or(Kind::Output)?;
+            let (own, after) = std::mem::take(&mut rest).split_at_mut(size);
+            rest = after;
+            let randomness = KeyedRandomness { column, ..randomness };
+            column = column.checked_add(part.record.columns as u32).ok_or(Kind::Keyed)?;
+            part.record
+                .with(values, &mut |input| part.law.randomize_keyed(part.coding(), input, own, randomness))
+        })
     }
 
     /// Records that the values are.

@@ -26,7 +26,11 @@ impl SampledParts {
         let mut forms = Vec::new();
         for part in parts {
             let (values, _, _) = part.law.form();
-            let drawn = part.draw.is_some() || part.rotation.is_some() || part.order.is_some();
+            // Numbers that were drawn no longer say which column's they are.
+            let drawn = part.draw.is_some()
+                || part.rotation.is_some()
+                || part.order.is_some()
+                || part.record.prepared.is_some();
             let ([(width, bits)], false, 1) = (part.fields.as_slice(), drawn, values) else { return None };
             if !width.is_multiple_of(part.record.columns) {
                 return None;

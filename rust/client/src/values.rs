@@ -3,8 +3,9 @@
 use bitldp_core::Input;
 use zeroize::{DefaultIsZeroes, Zeroize};
 
-use crate::fields::{Fields, double, integer, list, text, wrong};
+use crate::fields::{Fields, integer, list, text, wrong};
 use crate::json::Json;
+use crate::prepared::{Prepared, interval};
 use crate::refused::{Kind, Refused, Result};
 
 /// Columns of a record at most.
@@ -87,6 +88,8 @@ pub(crate) struct Record {
     pub(crate) kind: ValueType,
     pub(crate) columns: usize,
     pub(crate) range: ValueRange,
+    /// The steps that numbers go through before they are checked, where there are any.
+    pub(crate) prepared: Option<Prepared>,
 }
 
 /// The values that are allowed.
@@ -114,11 +117,14 @@ impl Record {
             _ => return Err(fields.wrong()),
         };
         let columns = fields.integer("columns", 1, MOST_COLUMNS.into())? as usize;
-        let range = if matches!(kind, ValueType::F32 | ValueType::F64) {
-            numbers(&fields)?
+        let (range, prepared) = if matches!(kind, ValueType::F32 | ValueType::F64) {
+            (numbers(&fields)?, Prepared::read(&fields, columns)?)
         } else {
-            categories(&fields, 1 << (8 * kind.bytes()), columns)?
+            (categories(&fields, 1 << (8 * kind.bytes()), columns)?, None)
         };
+        if kind == ValueType::F32 && prepared.as_ref().is_some_and(Prepared::maps) {
+            return Err(fields.wrong());
+        }
         if let Some(names) = fields.maybe("names") {
             let listed = list(names, columns)?;
             listed.iter().try_for_each(|name| text(name).map(drop))?;
@@ -127,7 +133,7 @@ impl Record {
             }
         }
         fields.finish()?;
-        Ok(Record { kind, columns, range })
+        Ok(Record { kind, columns, range, prepared })
     }
 
     /// True where the values are numbers.
@@ -174,7 +180,19 @@ impl Record {
 
     /// Gives `work` the values, checked, as the core takes them; copies are overwritten afterwards.
     pub(crate) fn with(&self, x: Values<'_>, work: &mut dyn FnMut(Input<'_>) -> Result<()>) -> Result<()> {
-        let mut checked = |input: Input<'_>| self.check(input).and_then(|()| work(input));
+        let mut allowed = |input: Input<'_>| self.check(input).and_then(|()| work(input));
+        let mut checked = |input: Input<'_>| match (&self.prepared, input) {
+            (Some(prepared), Input::F32(x)) => with_room(x.len(), |own: &mut [f32]| {
+                own.iter_mut().zip(x).for_each(|(own, &x)| *own = prepared.single(x));
+                allowed(Input::F32(own))
+            })?,
+            (Some(prepared), Input::F64(x)) => with_room(x.len(), |own: &mut [f64]| {
+                own.copy_from_slice(x);
+                prepared.apply(own);
+                allowed(Input::F64(own))
+            })?,
+            (_, input) => allowed(input),
+        };
         match (x, self.kind) {
             (Values::F32(x), ValueType::F32) => checked(Input::F32(x)),
             (Values::F64(x), ValueType::F64) => checked(Input::F64(x)),
@@ -220,7 +238,8 @@ impl Record {
     fn check(&self, input: Input<'_>) -> Result<()> {
         /// The position of the first value that is not allowed, sought where there is one.
         fn first<T: Copy>(values: &[T], allowed: impl Fn(T) -> bool) -> Option<usize> {
-            if values.iter().fold(true, |all, &value| all & allowed(value)) {
+            // Ones of whole words, which compilers add side by side.
+            if values.iter().fold(0, |wrong, &value| wrong | u32::from(!allowed(value))) == 0 {
                 return None;
             }
             values.iter().position(|&value| !allowed(value))
@@ -256,15 +275,7 @@ impl Record {
 }
 
 fn numbers(fields: &Fields<'_>) -> Result<ValueRange> {
-    let ends = match fields.maybe("interval") {
-        None => None,
-        Some(json) => match list(json, 2)? {
-            [low, high] => Some((double(low)?, double(high)?)).filter(|(low, high)| low < high),
-            _ => None,
-        }
-        .ok_or_else(|| wrong(json))
-        .map(Some)?,
-    };
+    let ends = fields.maybe("interval").map(interval).transpose()?;
     match (fields.text("outside")?, ends) {
         ("clip", _) => Ok(ValueRange::Numbers),
         ("refuse", Some((low, high))) => Ok(ValueRange::Within(low, high)),

@@ -18,6 +18,9 @@ use crate::values::Values;
 /// The most that a page may ask for at once.
 const MOST_ROOM: usize = 1 << 28;
 
+/// Unit of room, which is overwritten word by word.
+type Word = u64;
+
 thread_local! {
     /// The position of the last refusal.
     static PLACE: Cell<u64> = const { Cell::new(u64::MAX) };
@@ -35,11 +38,11 @@ fn answer(result: Result<()>) -> i32 {
 /// Room for so many bytes, zeros; null where there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn bitldp_alloc(len: usize) -> *mut u8 {
-    let mut room = Vec::new();
-    if !(1..=MOST_ROOM).contains(&len) || room.try_reserve_exact(len).is_err() {
+    let (mut room, words) = (Vec::new(), len.div_ceil(size_of::<Word>()));
+    if !(1..=MOST_ROOM).contains(&len) || room.try_reserve_exact(words).is_err() {
         return std::ptr::null_mut();
     }
-    room.resize(len, 0u8);
+    room.resize(words, Word::default());
     Box::into_raw(room.into_boxed_slice()).cast()
 }
 
@@ -50,8 +53,9 @@ pub extern "C" fn bitldp_alloc(len: usize) -> *mut u8 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bitldp_free(start: *mut u8, len: usize) {
     if !start.is_null() {
+        let words = std::ptr::slice_from_raw_parts_mut(start.cast::<Word>(), len.div_ceil(size_of::<Word>()));
         // SAFETY: the caller's promise.
-        let mut room = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(start, len)) };
+        let mut room = unsafe { Box::from_raw(words) };
         room.zeroize();
     }
 }

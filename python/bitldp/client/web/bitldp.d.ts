@@ -40,7 +40,10 @@ export class Client {
   readonly fingerprint: string;
   /** The public labels of each record's values; undefined for numbers and bare codes. */
   readonly labels: readonly (readonly string[] | undefined)[];
-  /** Randomize with fresh keys of `crypto.getRandomValues`, after the ledger is charged. */
+  /**
+   * Randomize with fresh keys of `crypto.getRandomValues`, after the ledger is charged. Of a model's update, the vector as a
+   * Float64Array: it resolves to the message. Where the document has a header, a call is about one record.
+   */
   randomize(...records: (Input | number | string)[]): Promise<Uint8Array>;
   /** Randomize one record as a function of a secret of 32 bytes and the record's id. */
   randomizeKeyed(secret: Uint8Array, id: bigint | string | Uint8Array, ...records: (Input | number | string)[]): Uint8Array;

@@ -120,8 +120,9 @@ export class Client {
 
   #report(x, run, ...more) {
     const records = x.length / this.#wasm.bitldp_record_bytes(this.#client);
-    if (!Number.isInteger(records) || records < 1) throw new Refused("shape");
-    const out = new Uint8Array(this.#wasm.bitldp_report_bytes(this.#client, records));
+    const size = records % 1 ? 0 : this.#wasm.bitldp_report_bytes(this.#client, records);
+    if (size < 1) throw new Refused("shape");
+    const out = new Uint8Array(size);
     const kind = this.#call([x, ...more], [out], (...places) => run(...places, out.length));
     x.fill(0);
     if (kind) throw this.#refused(kind);
@@ -133,7 +134,7 @@ export class Client {
     return new Refused(KINDS[kind] ?? "unknown", place < 0 ? undefined : place);
   }
 
-  // Copies bytes in, calls, and copies what came out; the module overwrites its memory.
+  // Copies bytes in, calls, copies what came out; the module overwrites its memory.
   #call(ins, outs, run) {
     const wasm = this.#wasm;
     const all = [...ins, ...outs];
@@ -157,7 +158,7 @@ function sorted(value) {
   return Object.fromEntries(Object.keys(value).sort().map((name) => [name, sorted(value[name])]));
 }
 
-/** A ledger in IndexedDB: it counts uses by name, over reloads and tabs, and refuses past the most. */
+/** A ledger in IndexedDB: it counts uses by name, over reloads and tabs, up to the most. */
 export class StoredLedger {
   constructor(name = "bitldp") { this.name = name; }
 

@@ -1,0 +1,103 @@
+"""Values that go into a client: their type, what is allowed, and what happens to numbers first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitldp.base.arrays import position
+
+__all__ = ["ClientRecord", "Type"]
+
+Type = Literal["f32", "f64", "u8", "u16", "u32"]
+
+DTYPES = {"f32": "<f4", "f64": "<f8", "u8": "u1", "u16": "<u2", "u32": "<u4"}
+"""Bytes of the values of a record, by their type: little-endian."""
+
+
+@dataclass(frozen=True)
+class ClientRecord:
+    """Values of a record.
+
+    Attributes
+    ----------
+    type : str
+        "f32", "f64", "u8", "u16" or "u32".
+    columns : int
+        How many values it has.
+    below : int, tuple of int or None
+        Of categories: how many there are, in all columns or in each.
+    labels : tuple of str or None
+        Of categories: their texts, by code.
+    interval : (float, float) or None
+        Of numbers: where they lie, if that is anywhere.
+    outside : {"clip", "refuse"}
+        Of numbers: what becomes of those outside the interval. NaN is refused always.
+    names : tuple of str or None
+        What each value is called, in a form.
+    fill : float or None
+        Of numbers: what takes the place of one that is missing, which is NaN. None: it is refused.
+    intervals : tuple of (float, float)
+        Of numbers: an interval for each column, which is mapped to `span`; numbers outside move to the ends.
+    span : (float, float) or None
+        Interval that all columns are mapped to.
+    """
+
+    type: Type
+    columns: int = 1
+    below: int | tuple[int, ...] | None = None
+    labels: tuple[str, ...] | None = None
+    interval: tuple[float, float] | None = None
+    outside: Literal["clip", "refuse"] = "clip"
+    names: tuple[str, ...] | None = None
+    fill: float | None = None
+    intervals: tuple[tuple[float, float], ...] = ()
+    span: tuple[float, float] | None = None
+
+    @classmethod
+    def of_codes(
+        cls, below: int | tuple[int, ...], columns: int = 1, labels: Iterable[Any] | None = None
+    ) -> ClientRecord:
+        """Return the record of categories from 0, of the smallest type."""
+        most = max(below) if isinstance(below, tuple) else below
+        kind: Type = "u8" if most <= 1 << 8 else "u16" if most <= 1 << 16 else "u32"
+        return cls(kind, columns, below, None if labels is None else tuple(map(str, labels)))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of a value in memory."""
+        return np.dtype(DTYPES[self.type])
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of a record."""
+        return self.columns * self.dtype.itemsize
+
+    def checked(self, x: NDArray[Any]) -> NDArray[Any]:
+        """Return values of shape (n, columns) in the machine's byte order; refuse those not allowed."""
+        values = self._prepared(np.ascontiguousarray(x, self.dtype.newbyteorder("=")))
+        if self.below is not None:
+            wrong, reason = values >= np.array(self.below), f"is not below {self.below}"
+        else:
+            wrong, reason = np.isnan(values), "is NaN"
+            if self.interval is not None and self.outside == "refuse":
+                low, high = (values.dtype.type(end) for end in self.interval)
+                wrong, reason = ~((values >= low) & (values <= high)), f"is NaN or outside {self.interval}"
+        if wrong.any():
+            raise ValueError(f"x: {position(wrong)} {reason}")
+        return values
+
+    def _prepared(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values with a number in place of each missing one, and columns mapped to the span."""
+        if self.fill is not None:
+            values = np.where(np.isnan(values), values.dtype.type(self.fill), values)
+        if self.span is None:
+            return values
+        (low, high), (first, last) = np.array(self.intervals).T, self.span
+        shares = (values.clip(low, high) - low) / (high - low)
+        mapped = np.where(shares >= 1.0, last, first + shares * (last - first)).clip(first, last)
+        return np.ascontiguousarray(mapped)
