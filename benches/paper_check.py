@@ -70,9 +70,17 @@ class Check:
     look: Callable[[FigureRun], Found]
 
 
-def _number(what: str, scores: Sequence[float], claimed: float, exact: float | None = None) -> Number:
+def _number(
+    what: str,
+    scores: Sequence[float],
+    claimed: float,
+    exact: float | None = None,
+    constant: float | None = None,
+) -> Number:
+    """Return a number; `constant` is the score of the best constant, where that is no accuracy."""
     spread = stdev(scores) if len(scores) > 1 else None
-    return {"what": what, "mean": fmean(scores), "spread": spread, "claimed": claimed, "exact": exact}
+    number = {"what": what, "mean": fmean(scores), "spread": spread, "claimed": claimed, "exact": exact}
+    return number if constant is None else {**number, "constant": constant}
 
 
 def _scores(
@@ -111,14 +119,16 @@ def brr_over_laplace(run: FigureRun) -> Found:
     given = {"net": "dense", "hidden": 32, "rounds": 100}
 
     def score(settings: Any) -> dict[str, float]:
-        return {"accuracy": brr.descend(settings, every=settings.rounds)[-1]["accuracy"]}
+        exact = brr.Gradients(settings).privacy().record
+        return {"accuracy": brr.descend(settings, every=settings.rounds)[-1]["accuracy"], "exact": exact}
 
     numbers, findings, constant = [], [], _constant(run, "mnist")
     for epsilon in _EPSILONS:
-        ours, theirs = (
-            _column(_scores(run, "brr", score, {**given, "mechanism": name, "epsilon": epsilon}))
-            for name in ("brr", "laplace")
-        )
+        both = {
+            title: _scores(run, "brr", score, {**given, "mechanism": name, "epsilon": epsilon})
+            for title, name in (("BRR", "brr"), ("Laplace", "laplace"))
+        }
+        ours, theirs = map(_column, both.values())
         if epsilon <= 0.3:
             scores = {"BRR": ours, "Laplace": theirs, "the majority class": constant}
             findings.append(ordered(f"BRR above Laplace at {epsilon:g}", scores, "BRR"))
@@ -126,8 +136,8 @@ def brr_over_laplace(run: FigureRun) -> Found:
             gains = [a - b for a, b in zip(ours, theirs, strict=True)]
             findings.append(_above(f"BRR at most two points below Laplace at {epsilon:g}", gains, -0.02))
         numbers += [
-            _number(f"{name}, epsilon {epsilon:g}", some, epsilon)
-            for name, some in (("BRR", ours), ("Laplace", theirs))
+            _number(f"{name}, epsilon {epsilon:g}", _column(some), epsilon, some[0]["exact"])
+            for name, some in both.items()
         ]
     return Found(findings, numbers)
 
@@ -258,23 +268,17 @@ def ps_over_flat(run: FigureRun) -> Found:
         for metric, constant in constants.items():
             columns = {name: _column(each, metric) for name, each in found.items()}
             numbers += [
-                _number(f"{name}, {which} ({rates[name][which]:g}), {_NAMES[metric]}", each, 2.0, 2.0)
+                _number(
+                    f"{name}, {which} ({rates[name][which]:g}), {_NAMES[metric]}",
+                    each,
+                    *(2.0, 2.0, constant),
+                )
                 for name, each in columns.items()
             ]
             if metric != "accuracy":
                 columns["a constant"] = [constant] * len(run.given_seeds)
                 says = f"PS better than flat PM in {_NAMES[metric]}, {which}"
                 findings[which].append(ordered(says, columns, "PS", higher=metric == "auc"))
-    numbers += [
-        {
-            "what": f"a constant, {_NAMES[metric]}",
-            "mean": value,
-            "spread": None,
-            "claimed": None,
-            "exact": None,
-        }
-        for metric, value in constants.items()
-    ]
     return Found(findings["rate 1"], numbers, findings["best rate"])
 
 

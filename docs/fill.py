@@ -50,13 +50,14 @@ def headlines() -> str:
 
 
 def numbers() -> str:
-    """Return every number behind the headlines, beside the majority class, the claimed and the exact ε."""
+    """Return every number behind the headlines, beside the best constant, the claimed and the exact ε."""
     lines = [
-        "| Of | Setting | Measured | Majority class | Claimed ε | Exact ε |",
+        "| Of | Setting | Measured | A constant | Claimed ε | Exact ε |",
         "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
     lines += [
-        f"| {each['name']} | {number['what']} | {_measured(number)} | {_number(each['constant'])} "
+        f"| {each['name']} | {number['what']} | {_measured(number)} "
+        f"| {_number(number.get('constant', each['constant']))} "
         f"| {_number(number['claimed'])} | {_number(number['exact'], 4)} |"
         for each in _checks()
         for number in each["numbers"]
@@ -179,7 +180,7 @@ def by_rounds() -> str:
     kept = learned("mnist", "rounds")
     head = ["ε of a client", "Seeds", *(f"{row['epsilon']:g}" for row in kept["rows"]), "no noise"]
     rows = []
-    for key, name in IMAGES.items():
+    for key, name in {**IMAGES, **HELD_BACK}.items():
         seeds, fewer = _seeds(key, "rounds"), _seeds(key, "noiseless")
         (quiet,) = _scores(key, "noiseless")
         rows.append(
@@ -192,17 +193,26 @@ def _seeds(data: str, learner: str) -> str:
     return str(len(learned(data, learner)["seeds"]))
 
 
+def _steps(epsilon: float, clients: int, coordinates: int = 100, classes: int = 10) -> float:
+    """Return the steps of a walk on a pool of 2,000: as `steps_of` of bitldp_papers.honest.pool does."""
+    size = coordinates * classes
+    variance = bitldp.CrossPolytope(size, epsilon=epsilon).total_variance() / size
+    return 50.0 * float(np.sqrt(variance / clients * classes * (classes - 1)))
+
+
 def by_pool() -> str:
     """Return what the graph of a public pool makes of it, beside rounds, and what one shuffle adds."""
     kept = learned("mnist", "pool")
     head = ["ε of a client", "Clients", "Seeds", *(f"{row['epsilon']:g}" for row in kept["rows"])]
     rows = []
-    for key, name in {**IMAGES, "ag_news": "AG News", "letters.csv": "Letters (held back)"}.items():
-        for learner in ("pool", "rounds") if key in IMAGES else ("pool",):
+    for key, name in {**IMAGES, "ag_news": "AG News", **HELD_BACK}.items():
+        for learner in ("pool",) if key == "ag_news" else ("pool", "rounds"):
             clients = f"{learned(key, learner)['clients']:,}"
             rows.append([f"{name}, {learner}", clients, _seeds(key, learner), *_scores(key, learner)])
     shuffled = ["none" if row["shuffled"] is None else f"{row['shuffled']:.3f}" for row in kept["rows"]]
     rows.append(["central ε of one shuffle, δ 10⁻⁶", f"{kept['clients']:,}", "", *shuffled])
+    steps = [f"{_steps(row['epsilon'], kept['clients']):.1f}" for row in kept["rows"]]
+    rows.append(["steps of the walk, 10 classes", f"{kept['clients']:,}", "", *steps])
     return _table(head, rows)
 
 
@@ -217,6 +227,19 @@ def extras() -> str:
         largest = ", ".join(f"{library} {size}" for library, size in figures["largest"])
         title = f"`bitldp[{name}]`" if name else "`bitldp`"
         lines.append(f"| {title} | {figures['packages']} | {figures['megabytes']} | {largest} |")
+    return "\n".join(lines)
+
+
+def release() -> str:
+    """Return what was built, checked and run of each distribution, and the reason where it was not."""
+    kept = json.loads((RECORDS / "release.json").read_text(encoding="utf-8"))
+    lines = [f"| On {kept['system']} | Built | Checked | Run | Day |", "| --- | --- | --- | --- | --- |"]
+    for name, row in kept["rows"].items():
+        day = row.get("date", "not tried yet")
+        day += "" if row.get("profile", "release") == "release" else f", profile {row['profile']}"
+        cells = [row.get(column, ("", "")) for column in ("built", "checked", "run")]
+        said = (text if word == "yes" else f"{word}: {text}" if word else "" for word, text in cells)
+        lines.append(f"| {' | '.join([name, *said, day])} |")
     return "\n".join(lines)
 
 
@@ -238,6 +261,7 @@ def by_sums() -> str:
     return _table(["Clients, central ε", *(f"{each:g}" for each in epsilons)], rows)
 
 
+HELD_BACK = {"letters.csv": "Letters (held back)"}
 IMAGES = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST"}
 LIARS_AT = (0.5, 1.0, 4.0)
 OF_NUMBERS = ("Duchi", "Piecewise", "PiecewiseSub", "Hybrid", "ThreeOutputs", "MinimaxVariance", "Laplace")
@@ -248,6 +272,7 @@ FILLED: dict[str, dict[str, Callable[[], str]]] = {
     "docs/guides/speed.md": {"arm": arm},
     "docs/guides/liars.md": {"shares": shares_of_liars, "means": means_of_liars},
     "docs/federated.md": {"rounds": by_rounds, "pool": by_pool, "sums": by_sums},
+    "docs/internals/release.md": {"release": release},
     "docs/numeric.md": {"errors": errors_of_numbers},
     "docs/papers.md": {
         "headlines": headlines,

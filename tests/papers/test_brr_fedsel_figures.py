@@ -21,6 +21,7 @@ from bitldp_papers.fedsel import figures_table, runs
 from bitldp_papers.figures import FigureRun, Printed, figures
 from bitldp_papers.models import linear
 from bitldp_papers.mvu import figures_learning as mvu_figures
+from bitldp_papers.run.share import loaded
 from sklearn.metrics import roc_auc_score
 
 
@@ -194,7 +195,7 @@ def test_every_learning_figure_of_fedsel_has_constants_in_table_and_drawing(
     own = "bank_marketing" if name == "fedsel-2-g" else "adult"
     monkeypatch.setattr(runs, "_FEW_RATES", (0.3, 3.0))
     monkeypatch.setattr(runs, "_ELSEWHERE", {"adult": (), "bank_marketing": ()})
-    monkeypatch.setattr(runs, "load", lambda other: load("breast_cancer"))
+    monkeypatch.setattr(runs, "loaded", lambda other: loaded("breast_cancer"))
     printed = {key: value for key, value in figures_table._PRINTED.items() if key == ("adult", "logistic")}
     monkeypatch.setattr(figures_table, "_PRINTED", printed)
     run = FigureRun(tmp_path / "figure", form="quick", seeds=(1, 2), given=(own, two_classes()))

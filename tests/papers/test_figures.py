@@ -26,6 +26,7 @@ from bitldp_papers.figures import (
 )
 from bitldp_papers.figures.drawing import panels
 from bitldp_papers.figures.points import points
+from matplotlib.figure import Figure
 
 
 def entry(function) -> FigureEntry:
@@ -139,6 +140,18 @@ def test_a_constant_is_a_rule_with_a_name() -> None:
     found = points(panels({"": {"PS": ((1, 2), (0.7, 0.8)), "constant": 0.76}}))
     assert [line["name"] for line in found[0]["lines"]] == ["PS"]
     assert found[0]["rules"] == [{"axis": "y", "at": 0.76, "name": "constant"}]
+
+
+def test_axes_are_marked_where_the_values_are() -> None:
+    canvas = Figure()
+    shown = {"few": {"a": ((1.0, 4.0, 8.0), (0.1, 0.2, 0.3))}}
+    panels(shown, xscale="log")(canvas)
+    axes = canvas.axes[0]
+    assert [each.get_text() for each in axes.get_xticklabels()] == ["1", "4", "8"]
+    assert not len(axes.get_xticks(minor=True))
+    canvas = Figure()
+    panels({"": {"epochs": ((1, 2, 3), (0.1, 0.2, 0.3))}})(canvas)
+    assert all(float(each).is_integer() for each in canvas.axes[0].get_xticks())
 
 
 def test_missing_data_leave_a_figure_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from bitldp_papers.figures import (
     trained,
 )
 from bitldp_papers.figures.findings import summary_of
+from bitldp_papers.page.parts import agreement
 
 PRINTED = Printed("46.03", "b08b71cebdac")
 HIGH, LOW, NEAR = (0.9, 0.91, 0.92), (0.5, 0.52, 0.51), (0.89, 0.93, 0.9)
@@ -59,7 +61,12 @@ def test_a_printed_number_has_its_value_and_its_rounding() -> None:
     ],
 )
 def test_a_number_agrees_within_its_tolerance(paper, ours, spread, tolerance, agrees) -> None:
-    assert Compared("it", paper, ours, spread, tolerance=tolerance).agrees is agrees
+    compared = Compared("it", paper, ours, spread, tolerance=tolerance)
+    assert compared.agrees is agrees
+    untrained = replace(compared, reached=False)
+    assert untrained.agrees is None
+    assert untrained.document() == {**compared.document(), "agrees": None, "reached": False}
+    assert agreement(untrained.document()) == "not reached"
 
 
 def test_the_kinds_are_kept_apart() -> None:

@@ -93,7 +93,7 @@ def test_every_figure_is_there_in_order(page: str) -> None:
     assert "What the attacks recover" in page
     assert "linkage, f-RR" in page
     assert "1 in 2,797" in page
-    assert "What an honest ε buys" in page
+    assert "Accuracy at a small exact ε" in page
 
 
 def test_printed_and_drawn_numbers_are_the_papers_and_formulas_are_not(page: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import statistics
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ pytest.importorskip("jax", reason="the extra fl is not installed")
 from bitldp_papers import Summary, get
 from bitldp_papers.data import load
 from bitldp_papers.honest.features import Graph, diffused, featured
-from bitldp_papers.honest.pool import PooledRecords, PoolServer
+from bitldp_papers.honest.pool import PooledRecords, PoolServer, steps_of
 from bitldp_papers.honest.settings import HonestSettings
 from bitldp_papers.run.many import run_many
 
@@ -98,6 +99,13 @@ def test_the_pool_is_disclosed_and_never_scored(tmp_path: Path) -> None:
     assert summary.majority == pytest.approx(load("digits").majority_of(records.test_labels))
     assert summary.privacy.record <= 8.0
     assert "in which round" not in summary.privacy.not_covered
+
+
+def test_the_page_has_the_steps_of_the_walk() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "federated.md").read_text(encoding="utf-8")
+    (row,) = re.findall(r"\| steps of the walk, 10 classes \| 60,000 \|  \| (.*) \|", page)
+    settings = (HonestSettings(clients=60_000, epsilon=epsilon) for epsilon in (1.0, 2.0, 4.0, 8.0))
+    assert row.split(" | ") == [f"{steps_of(each, 2000, each.coordinates, 10):.1f}" for each in settings]
 
 
 def test_one_report_learns_and_more_clients_learn_more(tmp_path: Path) -> None:

@@ -1,15 +1,17 @@
-"""What `bitldp fl` prints beside an accuracy: the majority class, and the AUC where it is known."""
+"""What `bitldp fl` prints beside a score: the majority class and the AUC, or the mean beside an error."""
 
 from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("flwr", reason="the extra fl is not installed")
 pytest.importorskip("jax", reason="the extra fl is not installed")
 
+from bitldp_papers import get
 from bitldp_papers.cli.fl import _print_runs as print_runs
 from bitldp_papers.cli.fl import _print_summary as print_summary
 from bitldp_papers.data import load
@@ -29,6 +31,20 @@ def test_the_majority_class_stands_beside_the_accuracy(
     assert "AUC" in shown
     print_runs([summary, dataclasses.replace(summary, seed=2)], tmp_path, "", as_json=False)
     assert "majority class: 0." in capsys.readouterr().out
-    error = dataclasses.replace(summary, metric="rmse", majority=None)
-    print_summary(error, tmp_path, "", as_json=False)
-    assert "majority class" not in capsys.readouterr().out
+
+
+def test_the_mean_stands_beside_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    system = get("brr")
+    given = {"task": "trees", "data": "wine", "clients": 20, "rounds": 1, "depth": 1}
+    summary = system.run(system.configure(**given, out=str(tmp_path / "run")))
+    data = load("wine")  # its classes 0, 1, 2 are targets of -1, 0, 1
+    off = data.test_labels - np.mean(data.train_labels)
+    assert summary.constant == pytest.approx(float(np.sqrt(np.mean(np.square(off)))))
+    assert summary.majority is None
+    capsys.readouterr()
+    print_summary(summary, tmp_path, "", as_json=False)
+    shown = capsys.readouterr().out
+    assert "a constant, the mean" in shown
+    assert "majority class" not in shown
+    print_runs([summary, dataclasses.replace(summary, seed=2)], tmp_path, "", as_json=False)
+    assert "a constant, the mean: 0." in capsys.readouterr().out

@@ -74,8 +74,9 @@ def rounds(run: FigureRun) -> FigureResult:
     attacked = [
         each
         for number in run.each(steps, "rounds")
-        for each in inversion(_SMALL, seeds=seeds, epsilons=(1.0, 8.0), trials=trials, rounds=number)
-        if each.claimed in (0.3, 1.0, 8.0)
+        for each in inversion(
+            _SMALL, seeds=seeds, epsilons=(1.0, 8.0), trials=trials, rounds=number, claims=(0.3, 1.0)
+        )
     ]
 
     def line(name: str, claimed: float) -> Line:

@@ -19,6 +19,8 @@ from bitldp_papers.attacks.subjects import HONEST, Attacked, ranks, records
 
 __all__ = ["inversion"]
 
+#: Epsilons that papers claim of one release; infinite: updates are clipped, and no noise is added.
+CLAIMED = (math.inf, 0.3, 1.0, 4.0)
 _RATE = 1.0  # of the server's steps
 _CLIP = 1.0  # norm of an update
 _TOGETHER = 1 << 23  # numbers of updates that are made together
@@ -60,15 +62,20 @@ class Update:
 _EXACT = 1e-6  # squared distance at which updates of single precision are the same
 
 
-def released_updates(size: int, epsilons: Sequence[float], rounds: int) -> list[Update]:
+def released_updates(
+    size: int, epsilons: Sequence[float], rounds: int, claims: Sequence[float] = CLAIMED
+) -> list[Update]:
     """Return the ways in which updates of `size` coordinates leave clients in one of so many rounds.
 
     Coordinates of an update of norm 1 are about 1/sqrt(size); the public range of one is thrice that.
     """
-    updates = [Update("clipped, no noise", math.inf, None)]
+    updates = []
     ends = (-3.0 / math.sqrt(size), 3.0 / math.sqrt(size))
     words: dict[str, Any] = {"features": size, "unit": "feature", "interval": ends}
-    for claimed in (0.3, 1.0, 4.0):
+    for claimed in claims:
+        if claimed == math.inf:
+            updates.append(Update("clipped, no noise", claimed, None))
+            continue
         # Behind an anonymiser every coordinate spends the whole budget (Sun et al., as BitRand runs it).
         each: Mechanism = bitldp.Duchi(epsilon=claimed, spend="split", **words)
         updates.append(Update("Duchi, the budget a coordinate", claimed, each))
@@ -87,6 +94,7 @@ def inversion(
     epsilons: Sequence[float] = HONEST,
     trials: int = 200,
     rounds: int = 1,
+    claims: Sequence[float] = CLAIMED,
 ) -> Iterator[Attacked]:
     """Let clients with one record each train a linear model, and compute the records from their updates.
 
@@ -102,6 +110,8 @@ def inversion(
         As of `linkage`; a data set with classes. The papers' settings are those of one round.
     trials : int
         Clients for each seed, who take part in all rounds.
+    claims : sequence of float
+        Which of `CLAIMED` are attacked.
 
     Yields
     ------
@@ -122,7 +132,7 @@ def inversion(
         raise ValueError(f"data: {data} has no classes: linkage and membership attack its records")
     labels = np.asarray(given, np.int64)
     size = candidates.shape[1] * classes
-    for update in released_updates(size, epsilons, rounds):
+    for update in released_updates(size, epsilons, rounds, claims):
         found = [_Run(update, candidates, labels, classes, seed, trials).attacked(rounds) for seed in seeds]
         wins, cosines, right = zip(*found, strict=True)
         yield Attacked(

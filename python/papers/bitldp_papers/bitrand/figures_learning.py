@@ -36,7 +36,7 @@ from bitldp_papers.figures import (
     ordered,
     trained,
 )
-from bitldp_papers.figures.drawing import panels, scored
+from bitldp_papers.figures.drawing import panels, score_name, scored
 
 #: Gains in points over the best baseline that the paper prints: of accuracy, of AUC.
 FEATURES = {
@@ -143,7 +143,9 @@ def _against(
 def _side_by_side(shown: dict[str, dict[str, Any]], height: float, metric: str) -> Any:
     """Return the drawing of scores by claimed epsilon, a panel a data set."""
     size = (max(8.0, 4.2 * len(shown) + 1.4), height)  # wide enough for two columns of names
-    return panels(shown, size=size, xlabel="claimed epsilon of the features", ylabel=f"{metric}, %")
+    return panels(
+        shown, size=size, xlabel="claimed epsilon of the features", ylabel=f"{score_name(metric)}, %"
+    )
 
 
 def _found(
@@ -164,7 +166,7 @@ def _found(
     exact = next(row["exact"] for row in results if row["name"] == first)
     best = max((name for name in baselines if name != _RIVAL), key=lambda name: fmean(at(name, 1.0)))
     gains = [a - b for a, b in zip(ours, at(best, 1.0), strict=True)]
-    what = f"{panel}: points of {metric} over the best baseline"
+    what = f"{panel}: points of {score_name(metric)} over the best baseline"
     compared = [
         Compared.scored(f"{what} ({best})", printed, gains, exact, 1.0, NEAR),
         Compared.scored(f"{panel}: {first}", None, ours, exact, 1.0),
@@ -176,7 +178,9 @@ def _found(
     findings = [learns(tested(finding, ours, at(best, 1.0)), ours)]
     if _RIVAL in baselines:
         behind = [a - b for a, b in zip(ours, at(_RIVAL, 1.0), strict=True)]
-        compared.append(Compared.scored(f"{panel}: points of {metric} over LDP-FL", None, behind, exact, 1.0))
+        compared.append(
+            Compared.scored(f"{panel}: points of {score_name(metric)} over LDP-FL", None, behind, exact, 1.0)
+        )
     each = {}
     for epsilon in sorted({row["epsilon"] for row in results if row["epsilon"] is not None}):
         scores = {name: at(name, epsilon) for name in (first, *baselines)}
@@ -256,7 +260,7 @@ def _labels(run: FigureRun, metric: str) -> FigureResult:
             gains = [a - b for a, b in zip(rr, laplace, strict=True)]
             clean = of(results, metric, panel=panel, mechanism="noiseless")
             exact = next(row["exact"] for row in results if row["panel"] == panel)
-            what = f"{panel}: points of {metric}, label-RR over label-Laplace at {budget:g}"
+            what = f"{panel}: points of {score_name(metric)}, label-RR over label-Laplace at {budget:g}"
             paper = LABELS[budget][panel][index]
             compared.append(Compared.scored(what, paper, gains, exact, 1.0 + budget, NEAR))
             finding = tested(gain(what, paper, gains, NEAR), rr, laplace)

@@ -534,7 +534,7 @@ for _name, _letter, _many in (("gowalla", "", "1,000"), ("foursquare", "-b", "3,
         f"brr-6{_letter}",
         source=f"BRR, Fig. 6({'b' if _letter else 'a'})",
         title=f"Regions of {_many} places of {_title}",
-        claim="Common prefixes part the places into "
+        claim="Common prefixes divide the places into "
         + ("13 regions of 7 to 235 places." if not _letter else "14 regions of 64 to 278 places."),
     )(partial(_regions, _name))
     figure(

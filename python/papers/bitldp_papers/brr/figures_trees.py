@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bitldp_papers.brr.trees import boost, targets
+from bitldp_papers.brr.trees import boost, mean_error, targets
 from bitldp_papers.figures import (
     Compared,
     FigureResult,
@@ -72,13 +72,6 @@ def _peers(name: str) -> dict[str, float]:
     }
 
 
-def _mean_error(name: str) -> float:
-    """Return the error of the constant that is the mean of the training targets."""
-    data, _, _ = loaded(name)
-    truth = targets(name, data.test_labels)
-    return float(np.sqrt(np.mean(np.square(truth - targets(name, data.train_labels).mean()))))
-
-
 @figure(
     "brr-8",
     source="BRR, Fig. 8 (Section 5.4)",
@@ -94,7 +87,7 @@ def trees(run: FigureRun) -> FigureResult:
         quick=(1.0, 5.0), medium=(0.5, 1.0, 2.0, 3.0, 5.0), full=(0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
     )
     errors = _Errors(run, there, budgets)
-    constant = {name: _mean_error(name) for name in there}
+    constant = {name: mean_error(name) for name in there}
     compared, findings = [], []
     for name, printed in _RATIOS.items():
         if name not in there:

@@ -128,6 +128,13 @@ def targets(name: str, labels: NDArray[np.generic]) -> NDArray[np.float64]:
     return (np.asarray(labels, np.float64) - low) / (high - low) * 2.0 - 1.0
 
 
+def mean_error(name: str) -> float:
+    """Return the error on test records of the constant that is the mean of the training targets."""
+    data, _, _ = loaded(name)
+    truth = targets(name, data.test_labels)
+    return float(np.sqrt(np.mean(np.square(truth - targets(name, data.train_labels).mean()))))
+
+
 class Trees(Round[BRRSettings]):
     """One new tree in each round, whose leaves are the clients' mean leaves times the rate."""
 
@@ -162,6 +169,9 @@ class Trees(Round[BRRSettings]):
     def scores(self, model: Sequence[NDArray[Any]]) -> Mapping[str, float]:
         trees, test, truth = self._test
         return {"rmse": float(np.sqrt(np.mean(np.square(predicted(trees, model[0], test) - truth))))}
+
+    def constant(self) -> float:
+        return mean_error(self.settings.data)
 
     def clip(self, number: int) -> float:
         """Return the threshold of the leaves of a tree."""

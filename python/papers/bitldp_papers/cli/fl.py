@@ -465,7 +465,9 @@ def _print_runs(runs: Sequence[Summary], folder: Path, differences: str, *, as_j
 
 
 def _beside(summary: Summary) -> list[tuple[str, str]]:
-    """Return what an accuracy is read beside: who looks at nothing, and the AUC where it is known."""
+    """Return what a score is read beside: a model that looks at nothing, and the AUC where it is known."""
+    if summary.constant is not None:
+        return [("a constant, the mean", number(summary.constant))]
     if summary.majority is None:
         return []
     area = summary.scores.get("auc")

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from bitldp_papers.data import Dataset, DatasetError, load, using
+from bitldp_papers.data import Dataset, DatasetError, using
 from bitldp_papers.fedsel.settings import FedSelSettings
 from bitldp_papers.fedsel.system import SYSTEM, descend
 from bitldp_papers.figures import FigureRun, MissingData
 from bitldp_papers.figures.drawing import panels, score_name, scored
+from bitldp_papers.run.share import loaded
 
 __all__ = [
     "EQUAL",
@@ -112,7 +113,7 @@ def elsewhere(run: FigureRun, name: str) -> str:
     """
     for other in (*_ELSEWHERE.get(name, ("adult", "bank_marketing")), _BUNDLED):
         try:
-            load(other)
+            loaded(other)
         except DatasetError as error:
             reason = str(error)
         else:
@@ -153,7 +154,7 @@ def public_rate(run: FigureRun, name: str, method: str, **common: Any) -> float:
     own = {k: v for k, v in common.items() if k not in ("clients", "batch", "rate")}
     if run.form != "full":
         own["epsilon"] = FedSelSettings.epsilon
-    words = {**own, **METHODS[method], **cohort(load(other)), "data": other}
+    words = {**own, **METHODS[method], **cohort(loaded(other)[0]), "data": other}
 
     def loss(rate: float) -> float:
         return fmean(_scored(_settings(**words, rate=rate, seed=seed))["loss"] for seed in seeds)

@@ -42,6 +42,8 @@ class Compared:
     tolerance : float, optional
         How far off ours may be, absolute; by default 1 % of the paper's number, or half a unit of its last
         digit where that is more. The uncertainty of a number that is read off comes on top.
+    reached : bool
+        Whether the model without noise learned enough for ours to be compared.
     """
 
     what: str
@@ -51,6 +53,7 @@ class Compared:
     exact: float | None = None
     claimed: float | None = None
     tolerance: float | None = None
+    reached: bool = True
 
     def __post_init__(self) -> None:
         if self.paper is not None and not isinstance(self.paper, (Printed, ReadOff, Formula)):
@@ -65,9 +68,11 @@ class Compared:
         exact: float | None = None,
         claimed: float | None = None,
         tolerance: float | None = None,
+        *,
+        reached: bool = True,
     ) -> Compared:
         """Return the mean of scores of several seeds, and their spread, beside the paper's number."""
-        return cls(what, paper, fmean(scores), spread(scores), exact, claimed, tolerance)
+        return cls(what, paper, fmean(scores), spread(scores), exact, claimed, tolerance, reached)
 
     @property
     def kind(self) -> str | None:
@@ -84,10 +89,12 @@ class Compared:
     def agrees(self) -> bool | None:
         """Return whether ours is the number that the paper prints or draws.
 
-        None where it has none, and where ours is further off than the tolerance, but not by more than two
-        standard deviations between our seeds.
+        None where it has none, where ours was not `reached`, and where ours is further off than the
+        tolerance, but not by more than two standard deviations between our seeds.
         """
         if not isinstance(self.paper, (Printed, ReadOff)) or isinstance(self.ours, str):
+            return None
+        if not self.reached:
             return None
         slack = self.tolerance
         if slack is None:
@@ -103,4 +110,5 @@ class Compared:
     def document(self) -> dict[str, Any]:
         """Return it as JSON values: what `stated` has, and the fields."""
         rest = ("ours", "spread", "exact", "claimed", "tolerance", "agrees")
-        return {"what": self.what, **stated(self.paper), **{name: getattr(self, name) for name in rest}}
+        own = {"what": self.what, **stated(self.paper), **{name: getattr(self, name) for name in rest}}
+        return own if self.reached else {**own, "reached": False}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from statistics import fmean
 from typing import Any, TypeAlias
 
@@ -18,6 +19,8 @@ __all__ = ["LOOK", "Line", "drawn", "in_page", "lines", "panels", "score_name", 
 
 #: x and y of a line, and perhaps the standard deviations of y; a number is a constant over the width.
 Line: TypeAlias = tuple[Any, ...] | float
+
+_FEW = 8  # values of x, each of which is marked on a logarithmic axis
 
 LOOK: Any = {
     "axes.edgecolor": INK,
@@ -73,8 +76,11 @@ def lines(axes: Any, lines: Mapping[str, Line], **settings: Any) -> None:
     drawn = {name: line for name, line in lines.items() if isinstance(line, tuple)}
     for number, (name, (x, y, *bars)) in enumerate(drawn.items()):
         color, marker = STYLES[number % len(STYLES)]
-        dash = ("-", "--", ":")[number // len(STYLES) % 3]
-        style: dict[str, Any] = {"color": color, "marker": marker, "linestyle": dash, "label": name}
+        turn = number // len(STYLES)
+        style: dict[str, Any] = {"color": color, "marker": marker, "label": name}
+        style["linestyle"] = ("-", "--", ":")[turn % 3]
+        if turn:  # the same colour again: with a hollow marker
+            style["markerfacecolor"] = "white"
         if bars:
             axes.errorbar(x, y, yerr=bars[0], capsize=2, **style)
         else:
@@ -122,12 +128,24 @@ def panels(
         ).ravel()
         for axes, (title, some) in zip(grid, shown.items(), strict=False):
             lines(axes, some, title=title, **settings)
+            _ticks(axes, some)
             if sharey and axes is not grid[0]:
                 axes.set_ylabel("")
         for axes in grid[len(shown) :]:
             axes.set_visible(False)
 
     return draw
+
+
+def _ticks(axes: Any, lines: Mapping[str, Line]) -> None:
+    """Mark few values of x themselves on a logarithmic axis, whole ones by whole numbers on a linear one."""
+    values = sorted({float(x) for line in lines.values() if isinstance(line, tuple) for x in line[0]})
+    if axes.get_xscale() == "log":
+        if 1 < len(values) <= _FEW and all(b >= 1.5 * a for a, b in pairwise(values)):
+            axes.set_xticks(values, [f"{each:g}" for each in values])
+            axes.set_xticks([], minor=True)
+    elif values and all(each.is_integer() for each in values):
+        axes.xaxis.get_major_locator().set_params(integer=True)
 
 
 def drawn(result: FigureResult, title: str) -> dict[str, bytes]:

@@ -87,6 +87,7 @@ class FigureRun:
         self.used: dict[str, list[int]] = {}
         self.spent = self.borrowed = 0.0
         self.checksums: dict[str, dict[str, str]] = {}
+        self._read: dict[str, Dataset] = {}
         self._notice = notice or (lambda label, done, total: None)
 
     @property
@@ -119,7 +120,7 @@ class FigureRun:
         return {"quick": quick, "medium": medium, "full": full}[self.form]
 
     def data(self, name: str) -> Dataset:
-        """Return a data set of `bitldp_papers.data`, and note its checksums.
+        """Return a data set of `bitldp_papers.data`, read once, and note its checksums.
 
         A figure whose runs load data by themselves asks for them here first.
 
@@ -130,12 +131,13 @@ class FigureRun:
         """
         if self.given is not None and self.given[0] in ("", name):
             return self._given(name, self.given[1])
-        try:
-            result = load(name)
-        except DatasetError as error:
-            raise MissingData(str(error)) from None
-        self.checksums[name] = dict(CHECKSUMS.get(name) or {"arrays": _digest(result)})
-        return result
+        if name not in self._read:
+            try:
+                self._read[name] = load(name)
+            except DatasetError as error:
+                raise MissingData(str(error)) from None
+            self.checksums[name] = dict(CHECKSUMS.get(name) or {"arrays": _digest(self._read[name])})
+        return self._read[name]
 
     def has(self, name: str) -> bool:
         """Tell whether `data` returns a set: for those that a figure can do without."""

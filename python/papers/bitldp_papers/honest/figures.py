@@ -44,7 +44,7 @@ def accuracy(data: str, mechanism: str, epsilon: float, seed: int) -> dict[str, 
 @figure(
     "honest-updates",
     source="ours: every client sends one report in its life",
-    title="What a true epsilon buys: one report of each of 60,000 clients",
+    title="Accuracy by exact epsilon: one report of each of 60,000 clients",
     claim="The papers have such accuracies at a claimed 1 and .5: an exact 3,311 and 34,885 of a record.",
     minutes=(1.5, 3.0, 3.0),
 )

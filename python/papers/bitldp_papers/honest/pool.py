@@ -17,7 +17,7 @@ from bitldp_papers.honest.records import HonestRecords, released
 from bitldp_papers.honest.settings import HonestSettings
 from bitldp_papers.run.share import loaded
 
-__all__ = ["PoolServer", "PooledRecords"]
+__all__ = ["PoolServer", "PooledRecords", "steps_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ class PoolServer:
         self.settings, self.records = settings, records
         size, classes = records.train.shape[1], records.classes
         self.state: dict[str, NDArray[Any]] = {"summed": np.zeros((size, classes)), "reports": np.zeros(1)}
-        self.steps = settings.diffusion * min(1.0, records.pool / _POOL) * _noise(settings, size, classes)
+        self.steps = steps_of(settings, records.pool, size, classes)
         self._train = diffused(records.train, records.decay, self.steps)
         self._test = diffused(records.test, records.decay, self.steps)
         self._classes = _codes(classes)
@@ -149,6 +149,11 @@ class PoolServer:
 def _codes(classes: int) -> Array:
     """Return e_y - 1/C of each class, of length 1: no class is what all have in common."""
     return np.asarray((np.eye(classes) - 1.0 / classes) / math.sqrt(1.0 - 1.0 / classes), np.float32)
+
+
+def steps_of(settings: HonestSettings, pool: int, size: int, classes: int) -> float:
+    """Return the steps of the walk on the graph of a pool of so many records; see `PoolServer`."""
+    return settings.diffusion * min(1.0, pool / _POOL) * _noise(settings, size, classes)
 
 
 def _noise(settings: HonestSettings, size: int, classes: int) -> float:

@@ -176,5 +176,5 @@ def attacks_table(documents: Sequence[Mapping[str, Any]]) -> Markup:
         parts += Markup("<h2>What the attacks recover</h2>") + table(names, attacks, (1, 2, 3, 4, 5))
     if honest:
         heads = ("Setting", "Exact ε", "Accuracy")
-        parts += Markup("<h2>What an honest ε buys</h2>") + table(heads, honest, (1, 2))
+        parts += Markup("<h2>Accuracy at a small exact ε</h2>") + table(heads, honest, (1, 2))
     return parts

@@ -51,7 +51,9 @@ def of_paper(row: Mapping[str, Any]) -> str:
 
 
 def agreement(row: Mapping[str, Any]) -> str:
-    """Return whether ours is the paper's number: "yes", "no", "within the spread", or nothing to compare."""
+    """Return whether ours is the paper's number: a word, or nothing where there is none to compare."""
+    if not row.get("reached", True):
+        return "not reached"
     if row["agrees"] is None:
         return "within the spread" if row["kind"] in ("printed", "drawn") else ""
     return "yes" if row["agrees"] else marked("no", "bad")

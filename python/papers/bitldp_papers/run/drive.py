@@ -102,6 +102,9 @@ class Summary:
     majority : float, optional
         Accuracy of a classifier that looks at no feature: the share of test records of the most frequent
         class. None where the metric is no accuracy.
+    constant : float, optional
+        Error, in the same units, of the constant that is the mean of the training part's targets. None where
+        the metric is no error.
     """
 
     system: str
@@ -116,6 +119,7 @@ class Summary:
     seed: int = 0
     scores: Mapping[str, float | None] = field(default_factory=dict)
     majority: float | None = None
+    constant: float | None = None
 
 
 def drive(grid: Grid, rounds: Round[Any], system: str, *, timeout: float = 600.0) -> Summary:
@@ -192,6 +196,7 @@ def drive(grid: Grid, rounds: Round[Any], system: str, *, timeout: float = 600.0
         seconds=time.perf_counter() - start,
         metric=rounds.metric,
         caveat=rounds.caveat(),
+        constant=rounds.constant(),
     )
 
 
@@ -205,10 +210,12 @@ def finished(
     metric: str = "accuracy",
     caveat: str = "",
     truth: NDArray[Any] | None = None,
+    constant: float | None = None,
 ) -> Summary:
     """Return the summary of a run whose rounds are in its folder, and write it there.
 
-    `truth` are the labels that are scored, where these are not those of all test records.
+    `truth` are the labels that are scored, where these are not those of all test records; `constant` is that
+    of `Summary`.
     """
     last, data = folder.rows[-1], loaded(settings.data)[0]
     truth = data.test_labels if truth is None else truth
@@ -225,6 +232,7 @@ def finished(
         seed=settings.seed,
         scores={name: value for name, value in last.items() if isinstance(value, float) or value is None},
         majority=data.majority_of(truth) if metric == "accuracy" else None,
+        constant=constant,
     )
     _write(folder.path, summary)
     finisher = _finisher.get()

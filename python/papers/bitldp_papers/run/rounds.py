@@ -174,6 +174,10 @@ class Round(ABC, Generic[S]):
         """Return the caveat of the score; empty where there is none."""
         return ""
 
+    def constant(self) -> float | None:
+        """Return the error of the best constant of the training part; None where the score is no error."""
+        return None
+
     def played(self, model: Model, turn: int) -> Model:
         """Return the model after a round of all clients in this process, without messages."""
         raise NotImplementedError("this system's rounds have messages")
