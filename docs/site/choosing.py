@@ -128,37 +128,43 @@ TASKS = (
 )
 
 
-def tables(links: Mapping[str, str], epsilons: Sequence[float] = EPSILONS) -> str:
-    """Return all tables as Markdown.
-
-    Parameters
-    ----------
-    homes : mapping of str to str
-        Where each mechanism is explained: a link by the name of its class.
-    epsilons : sequence of float
-        Budgets of a record, the columns.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", bitldp.PrivacyClaimWarning)
-        parts = [_table(asked, links, epsilons) for asked in TASKS]
+def sections() -> str:
+    """Return the list of tasks and a section for each, which become pages: tables are filled in there."""
     ways = [
         f"| {have} | {want} | [{asked.title[0].lower()}{asked.title[1:]}](#{asked.task}) |"
         for asked in TASKS
         for have, want in (asked.way,)
     ]
+    parts = [
+        f"### {asked.title} {{#{asked.task}}}\n\n{asked.what} A cell names the best mechanism, with its "
+        f"{asked.error}, the bits of a report and, where a bound is known, the most by which its error "
+        f"exceeds the best possible one.\n\n<!-- site:choosing {asked.task} -->\n"
+        for asked in TASKS
+    ]
     return "\n".join(["| you have | you want | go to |", "|---|---|---|", *ways, "", *parts])
 
 
-def _table(asked: Asked, links: Mapping[str, str], epsilons: Sequence[float]) -> str:
+def table(task: str, links: Mapping[str, str], epsilons: Sequence[float] = EPSILONS) -> str:
+    """Return the table of a task as HTML, and the call that computes a row of it.
+
+    Parameters
+    ----------
+    task : str
+        Task of `bitldp.recommend`.
+    links : mapping of str to str
+        Link to the section of each mechanism, by the name of its class.
+    epsilons : sequence of float
+        Budgets of a record, the columns.
+    """
+    (asked,) = (asked for asked in TASKS if asked.task == task)
     shades: list[str] = []
-    rows = [_row(asked, name, size, links, epsilons, shades) for name, size in asked.sizes.items()]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bitldp.PrivacyClaimWarning)
+        rows = [_row(asked, name, size, links, epsilons, shades) for name, size in asked.sizes.items()]
     heads = "".join(f"<th>ε {epsilon:g}</th>" for epsilon in epsilons)
-    call = ", ".join([repr(asked.task), "epsilon=2.0", *_arguments(next(reversed(asked.sizes.values())))])
+    call = ", ".join([repr(task), "epsilon=2.0", *_arguments(next(reversed(asked.sizes.values())))])
     call = call.replace("'", '"')
     return (
-        f"\n## {asked.title} {{#{asked.task}}}\n\n{asked.what} In a cell: the mechanism, {asked.error}, the "
-        f"bits of a report, and how far the variance or loss is proven to be at most above that of every "
-        f"mechanism, where a bound is known.\n\n"
         f'<div class="md-typeset__scrollwrap"><table class="choice"><thead><tr><th></th>{heads}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>\n\n`bitldp.recommend({call})`\n"
     )

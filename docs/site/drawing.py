@@ -21,6 +21,7 @@ import os
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import matplotlib
@@ -37,6 +38,7 @@ KEPT = Path(__file__).parents[2] / "target" / "drawings"
 WIDTH, HEIGHT, ROW = 4.2, 3.1, 0.2  # inches: of a panel without its legend, and of a row of the legend
 GAP = 12  # points between panels of a file
 LETTER = 0.066  # inches that a letter of the legend takes, about
+_ACROSS, _ALONG = 48, 38  # letters of a line of a label: of the x axis, of the y axis
 _DASHES = ("-", "--", ":")
 
 #: Of a file by itself; on the site these rules stand in assets/site.css.
@@ -140,8 +142,10 @@ def _panel(panel: dict[str, Any], name: str) -> tuple[str, float]:
         for rule in panel.get("rules", ()):
             _rule(axes, rule)
         for word in panel.get("words", ()):
-            side = {"ha": word.get("side", "left"), "xytext": (3, 3), "textcoords": "offset points"}
-            axes.annotate(word["text"], (word["x"], word["y"]), fontsize=7, **side)
+            side = word.get("side", "left")
+            apart = (-3 if side == "right" else 3, 3)
+            place = {"ha": side, "xytext": apart, "textcoords": "offset points"}
+            axes.annotate(word["text"], (word["x"], word["y"]), fontsize=7, **place)
         for axis, scale in (("x", panel.get("x", {})), ("y", panel.get("y", {}))):
             _scale(axes, axis, scale)
         if named:
@@ -193,7 +197,8 @@ def _rule(axes: Any, rule: dict[str, Any]) -> None:
 
 
 def _scale(axes: Any, name: str, axis: dict[str, Any]) -> None:
-    axes.set(**{f"{name}label": axis.get("label", ""), f"{name}scale": axis.get("scale", "linear")})
+    label = fill(axis.get("label", ""), _ACROSS if name == "x" else _ALONG)  # in full, on several lines
+    axes.set(**{f"{name}label": label, f"{name}scale": axis.get("scale", "linear")})
     if axis.get("range"):
         axes.set(**{f"{name}lim": axis["range"]})
     if names := axis.get("names"):

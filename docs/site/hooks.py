@@ -14,17 +14,18 @@ from typing import Any
 import bitldp
 from mkdocs.structure.files import File, Files
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "wheel"))
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parents[2] / "tools"))
 
 import choosing
 import commands
 import explore
+import live
 import mechanisms
 import papers
+import project
 import reference
 import splitting
-import stage
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -36,7 +37,7 @@ BESIDE = {
 }
 
 #: Addresses of the sources and of the site: without them, pages have no edit link and no canonical address.
-REPOSITORY = stage.repository()
+REPOSITORY = project.repository()
 
 PAPERS = [f"papers/{name}.md" for name in papers.PAPERS]
 EXAMPLES = ("flower", "survey", "tables", "telemetry")
@@ -130,6 +131,8 @@ def _read(address: str) -> str:
 
 def _filled(address: str, markdown: str) -> str:
     """Return a page of docs/ with what is computed for it, before it is cut."""
+    if "<!-- site:choosing -->" in markdown:
+        return markdown.replace("<!-- site:choosing -->", choosing.sections())
     if "<!-- site:papers -->" in markdown:
         return markdown.replace("<!-- site:papers -->", _overview()["papers.md"])
     return mechanisms.filled(markdown) if "<!-- site:list -->" in markdown else markdown
@@ -148,7 +151,7 @@ def on_config(config: Any) -> Any:
                 "changelog.md",
             ]
     config.copyright = f"bitldp {bitldp.__version__}"
-    config.site_url = stage.site(REPOSITORY) if REPOSITORY else None  # each page has its canonical address
+    config.site_url = project.site(REPOSITORY) if REPOSITORY else None  # each page has its canonical address
     if REPOSITORY:
         config.repo_url, config.repo_name = REPOSITORY, REPOSITORY.partition("//")[2].partition("/")[2]
         config.edit_uri = "edit/main/docs/"
@@ -165,6 +168,7 @@ def on_files(files: Files, config: Any) -> Files:
         **{address: text for below in parts().values() for address, text in below.items()},
         "reference/rust.md": reference.RUST,
         "assets/explore-data.js": explore.script(),
+        "assets/form-data.js": live.script(),
         **{address: (ROOT / name).read_text(encoding="utf-8") for address, name in BESIDE.items()},
         **{f"examples/{name}.md": example(name) for name in EXAMPLES},
     }
@@ -201,10 +205,12 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     if address == "index.md":
         page.meta["hide"] = ["navigation", "toc"]  # the cards lead on
     up = "../" * address.count("/")
-    if "<!-- site:choosing -->" in markdown:
+    for task in re.findall(r"<!-- site:choosing (\w+) -->", markdown):
         known = {name: f"{up}{link.replace('.md', '.html')}" for name, link in sections().items()}
-        markdown = markdown.replace("<!-- site:choosing -->", choosing.tables(known))
+        markdown = markdown.replace(f"<!-- site:choosing {task} -->", choosing.table(task, known))
     markdown = markdown.replace("<!-- site:all -->", mechanisms.everyone())
+    if "<!-- site:form -->" in markdown:
+        markdown = markdown.replace("<!-- site:form -->", live.said())
     if address in cut() and (DOCS / address).exists():
         markdown = index(address)
     elif not page.file.generated_by:

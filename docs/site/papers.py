@@ -58,7 +58,7 @@ def overview() -> str:
         {**one, "name": name, "paper": "attack"} for name, one in _of(kept, "attack").items() if "rows" in one
     ]
     parts = [
-        "\n## What the published ε really buys\n",
+        "\n## Accuracy by exact ε\n",
         "The exact ε is computed from the integers that are sampled. “Found” is the chance that an attacker "
         f"with {CANDIDATES:,} candidates, equally likely before, names the right one after a single report: "
         "the most that the claimed ε would allow, and the most that the exact one does.\n",
@@ -204,6 +204,8 @@ def _paper(row: Mapping[str, Any]) -> str:
 
 def _agreement(row: Mapping[str, Any]) -> str:
     """Return whether ours is the paper's number, in words; nothing where there is none."""
+    if not row.get("reached", True):
+        return "not reached"
     if row["agrees"] is None:
         return "within the spread" if row["kind"] in ("printed", "drawn") else ""
     return "yes" if row["agrees"] else "**no**{.fails}"

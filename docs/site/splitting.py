@@ -20,6 +20,7 @@ LEVELS = {
             "bits.md",
             "categorical.md",
             "compression.md",
+            "guides/choosing.md",
             "numeric.md",
             "ordered.md",
             "record.md",
@@ -127,7 +128,7 @@ def index(address: str, parts: Split, line: Callable[[Section], str] | None = No
 
 def part(section: Section) -> str:
     """Return the page of a section."""
-    anchor = "" if re.search(r"[`*]", section.title) is None else f" {{#{section.name}}}"
+    anchor = "" if slugify(section.title, "-") == section.name else f" {{#{section.name}}}"
     return f"# {section.title}{anchor}\n\n{section.text}\n"
 
 
