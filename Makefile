@@ -184,7 +184,15 @@ figures: .venv/papers ## the figures of docs/ and the numbers of each mechanism,
 	$(BIN)/python docs/figures.py
 	$(BIN)/python docs/sheets.py
 
-docs: .venv/docs ## the site, strict on links, with notebooks run and the Rust crate's pages: target/site/index.html
+# The module of pages where it can be built; elsewhere its reason, and all that takes it goes on without it.
+.PHONY: module
+module:
+	@missing=$$(tests/wasm/setup 2>&1) && status=0 || status=$$?; case $$status in \
+		0) $(MAKE) wasm ;; \
+		69) echo "bitldp.wasm, which a release and the form of the site need, is left out: $$missing" ;; \
+		*) echo "$$missing" >&2; exit $$status ;; esac
+
+docs: .venv/docs module ## the site, strict on links, with notebooks run and the Rust crate's pages: target/site/index.html
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	cp -r target/doc target/site/rust
@@ -196,7 +204,7 @@ wheel: dist/index.html ## a wheel of each distribution (bitldp: manylinux2014, a
 	$(PYTHON) tests/wheel/every_python.py
 
 release-check: ## each distribution of a release built, checked and tried as far as this machine can; WHAT="windows sdist" for some
-	$(PYTHON) tests/wheel/release_check.py $(WHAT)
+	$(PYTHON) tests/wheel/release_check.py $(WHAT) $(RECORD)
 
 example: dist/index.html ## examples/flower under flwr run and Flower's simulation engine, from the wheel of dist/ (Python >= 3.11)
 	rm -rf target/example
@@ -207,10 +215,7 @@ example: dist/index.html ## examples/flower under flwr run and Flower's simulati
 # Built with zig as its linker, which knows the old C library that a manylinux2014 wheel asks for.
 dist/index.html: .venv/tools $(SOURCES) $(shell find python -name '*.py' -o -name '*.html' -o -name '*.css')
 	rm -rf dist
-	@missing=$$(tests/wasm/setup 2>&1) && status=0 || status=$$?; case $$status in \
-		0) $(MAKE) wasm ;; \
-		69) echo "the wheel has no bitldp.wasm, which a release needs: $$missing" ;; \
-		*) echo "$$missing" >&2; exit $$status ;; esac
+	$(MAKE) module
 	$(BIN)/pip install --quiet ziglang
 	PATH="$$($(BIN)/python -c 'import os, ziglang; print(os.path.dirname(ziglang.__file__))'):$$PATH" \
 		$(BIN)/maturin build --release --locked --zig --compatibility manylinux2014 --out dist

@@ -21,8 +21,8 @@ from typing import Any
 import bitldp
 import numpy as np
 from _table import table
+from bitldp.client.message import read
 from bitldp.federated import Layout, ReportMean, UpdateCodec
-from bitldp.federated.wire.wire import read
 from keep import cpu_name, keep
 
 EPSILON, REPORTS = 8.0, 6

@@ -1,7 +1,8 @@
-"""Check wheels before they are published: ``python tests/wheel/check_wheel.py WHEEL...``.
+"""Check wheels and sdists before they are published: ``python tests/wheel/check_wheel.py FILE...``.
 
 It reads each wheel's name, record, content, metadata, licences, bill of materials, size and extension module,
-prints each fault, and returns 1 where there is one. lief reads extension modules of any system on any system.
+and of an sdist its content and metadata. It prints each fault, and returns 1 where there is one. lief reads
+extension modules of any system on any system.
 """
 
 from __future__ import annotations
@@ -14,24 +15,82 @@ import io
 import json
 import re
 import sys
+import tarfile
 import zipfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from email import message_from_string
 from email.message import Message
 from itertools import product
 from pathlib import Path
 from urllib.parse import urlsplit
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parents[2] / "tools"))
 
-from stage import repository
+from project import repository
 
 ROOT = Path(__file__).parents[2]
 MOST_BYTES = 4_000_000
 """What a wheel may weigh: a phone's picture."""
 LICENCES = ("LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-NOTICES.txt")
-MODULES = ("bitldp/_core.abi3.so", "bitldp/_core.pyd")
-ABI = "cp310-abi3"
+PAGE = "bitldp/client/web/bitldp.wasm"
+"""The module of a page, which `make wasm` builds."""
+BESIDE = ("CHANGELOG.md", "CITATION.cff", "Cargo.lock", "README.md", "SECURITY.md", "pyproject.toml")
+"""What an sdist has beside its sources and licences."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """What the wheel of a distribution has.
+
+    Parameters
+    ----------
+    folder : str
+        Where its pyproject.toml and its licences are.
+    source : str
+        Where its package is.
+    module : str
+        Its extension module; empty where it has none.
+    needs : tuple of str
+        Distributions that it needs without an extra.
+    licence : str
+        Its licences, as metadata say them.
+    """
+
+    folder: str
+    source: str
+    module: str
+    needs: tuple[str, ...]
+    licence: str = "MIT OR Apache-2.0"
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The names that its extension module has on each system."""
+        return (f"{self.module}.abi3.so", f"{self.module}.pyd") if self.module else ()
+
+    @property
+    def abi(self) -> str:
+        """The tags of its wheels, without the platform."""
+        return "cp310-abi3" if self.module else "py3-none"
+
+    @property
+    def licences(self) -> tuple[str, ...]:
+        """The files of licences that it has."""
+        return LICENCES if self.module else LICENCES[:2]
+
+
+DISTRIBUTIONS = {
+    "bitldp": Distribution("", "python", "bitldp/_core", ("numpy",)),
+    "bitldp_papers": Distribution(
+        *("python/papers", "python/papers", ""),
+        ("bitldp", "flwr", "jax", "jinja2", "numpy", "scikit-learn"),
+    ),
+    "bitldp_prio": Distribution(
+        *("python/prio", "python/prio", "bitldp_prio/_prio3"),
+        ("bitldp", "numpy"),
+        "(MIT OR Apache-2.0) AND MPL-2.0",
+    ),
+}
 
 #: Libraries that a system has, by the beginning of a platform tag.
 LIBRARIES = {
@@ -48,9 +107,10 @@ def faults(wheel: Path, address: str = "") -> Iterator[str]:
     named = re.fullmatch(
         r"(?P<name>\w+)-(?P<version>[\w.]+)-(?P<python>[\w.]+-[\w.]+)-(?P<platform>[\w.]+)\.whl", wheel.name
     )
-    if named is None:
-        yield "its file name is not that of a wheel"
+    if named is None or named["name"] not in DISTRIBUTIONS:
+        yield "its file name is not that of a wheel of this project"
         return
+    of = DISTRIBUTIONS[named["name"]]
     if wheel.stat().st_size > MOST_BYTES:
         yield f"{wheel.stat().st_size:,} bytes, more than the {MOST_BYTES:,} that it may have"
     with zipfile.ZipFile(wheel) as archive:
@@ -61,16 +121,43 @@ def faults(wheel: Path, address: str = "") -> Iterator[str]:
         yield f"{info}: has no {', '.join(missing)}"
         return
     yield from _record(files, info)
-    yield from _tags(files, info, named["python"], named["platform"])
-    yield from _content(files, info)
+    yield from _tags(files, info, of, named["python"], named["platform"])
+    yield from _content(files, info, named["name"], of)
     metadata = message_from_string(files[f"{info}/METADATA"].decode())
-    yield from _metadata(metadata, named["name"], named["version"])
+    yield from _metadata(metadata, named["name"], named["version"], of)
     yield from _links(str(metadata.get_payload()), metadata, address)
-    yield from _licences(files, info)
-    yield from _materials(files, info)
-    for name in MODULES:
+    yield from _licences(files, info, of)
+    if of.module:
+        yield from _materials(files, info)
+    for name in of.modules:
         if name in files:
             yield from _module(files[name], name, named["platform"])
+
+
+def sdist_faults(sdist: Path, address: str = "") -> Iterator[str]:
+    """Yield what is wrong with an sdist of bitldp, in one line each; an address stands in its metadata."""
+    of = DISTRIBUTIONS["bitldp"]
+    top = sdist.name.removesuffix(".tar.gz")
+    with tarfile.open(sdist) as archive:
+        members = [each for each in archive.getmembers() if not each.isdir()]
+        names = {each.name.removeprefix(f"{top}/") for each in members}
+        odd = [each.name for each in members if not each.isfile() or not each.name.startswith(f"{top}/")]
+        described = archive.extractfile(f"{top}/PKG-INFO") if "PKG-INFO" in names else None
+        text = described.read().decode() if described else ""
+    for name in odd:
+        yield f"{name}: is no file below {top}"
+    source = {path.relative_to(ROOT).as_posix() for path in (ROOT / "python" / "bitldp").rglob("*.py*")}
+    tests = {path.relative_to(ROOT).as_posix() for path in (ROOT / "tests" / "law").rglob("*.py")}
+    wanted = {*BESIDE, *of.licences, *source, *tests, f"python/{PAGE}"}
+    wanted = {name for name in wanted if not re.search(r"\.(so|pyd|pyc)$", name)}
+    for name in sorted(wanted - names):
+        yield f"{name}: is left out"
+    for name in sorted(names - wanted - {"PKG-INFO"}):
+        if not (ROOT / name).is_file() or re.search(r"\.(so|pyd|pyc)$", name):
+            yield f"{name}: is no file of the sources"
+    metadata = message_from_string(text)
+    yield from _metadata(metadata, "bitldp", top.partition("-")[2], of)
+    yield from _links(str(metadata.get_payload()), metadata, address)
 
 
 def _record(files: dict[str, bytes], info: str) -> Iterator[str]:
@@ -83,9 +170,9 @@ def _record(files: dict[str, bytes], info: str) -> Iterator[str]:
             yield f"RECORD: {name} has another digest or size"
 
 
-def _tags(files: dict[str, bytes], info: str, python: str, platform: str) -> Iterator[str]:
-    if python != ABI:
-        yield f"its name says {python}; it must be of {ABI}"
+def _tags(files: dict[str, bytes], info: str, of: Distribution, python: str, platform: str) -> Iterator[str]:
+    if python != of.abi:
+        yield f"its name says {python}; it must be of {of.abi}"
     wheel = message_from_string(files[f"{info}/WHEEL"].decode())
     told = set(wheel.get_all("Tag", []))
     expected = {
@@ -93,43 +180,46 @@ def _tags(files: dict[str, bytes], info: str, python: str, platform: str) -> Ite
     }
     if told != expected:
         yield f"WHEEL: has the tags {sorted(told)}; its name says {sorted(expected)}"
-    if wheel["Root-Is-Purelib"] != "false":
-        yield "WHEEL: says that it is the same on every platform"
+    if wheel["Root-Is-Purelib"] != ("false" if of.module else "true"):
+        yield f"WHEEL: says that it is {'the same' if of.module else 'not the same'} on every platform"
 
 
-def _content(files: dict[str, bytes], info: str) -> Iterator[str]:
-    source = ROOT / "python"
+def _content(files: dict[str, bytes], info: str, package: str, of: Distribution) -> Iterator[str]:
+    source = ROOT / of.source
     wanted = {
         path.relative_to(source).as_posix()
-        for path in (source / "bitldp").rglob("*")
+        for path in (source / package).rglob("*")
         if path.suffix in {".py", ".pyi", ".typed", ".html", ".css", ".js", ".mjs"} or path.name == "py.typed"
     }
-    wanted.add("bitldp/client/web/bitldp.wasm")  # of `make wasm`; pages need it
+    if package == "bitldp":
+        wanted.add(PAGE)
     inside = {name for name in files if not name.startswith(f"{info}/")}
     for name in sorted(wanted - inside):
         yield f"{name}: is left out"
     for name in sorted(inside - wanted):
         known = (source / name).is_file() and not re.search(r"\.(so|pyd|pyc)$", name)
-        if name not in MODULES and not known:
+        if name not in of.modules and not known:
             yield f"{name}: is no part of the package"
-    if len(inside.intersection(MODULES)) != 1:
-        yield f"has {len(inside.intersection(MODULES))} extension modules; it must have one of {MODULES}"
+    count = len(inside.intersection(of.modules))
+    if of.module and count != 1:
+        yield f"has {count} extension modules; it must have one of {of.modules}"
 
 
-def _metadata(metadata: Message, name: str, version: str) -> Iterator[str]:
+def _metadata(metadata: Message, name: str, version: str, of: Distribution) -> Iterator[str]:
     expected = {
-        "Name": name,
+        "Name": name.replace("_", "-"),
         "Version": version,
-        "License-Expression": "MIT OR Apache-2.0",
+        "License-Expression": of.licence,
         "Requires-Python": ">=3.10",
-        "Description-Content-Type": "text/markdown; charset=UTF-8; variant=GFM",
     }
     for field, value in expected.items():
         if metadata[field] != value:
             yield f"METADATA: {field} is {metadata[field]!r}; it must be {value!r}"
+    if not str(metadata["Description-Content-Type"]).startswith("text/markdown"):
+        yield "METADATA: the description is not in Markdown"
     core = [each for each in metadata.get_all("Requires-Dist", []) if "extra ==" not in each]
-    if [re.split(r"[^\w-]", each)[0] for each in core] != ["numpy"]:
-        yield f"METADATA: needs {core}; it must need NumPy alone"
+    if tuple(sorted(re.split(r"[^\w-]", each)[0] for each in core)) != of.needs:
+        yield f"METADATA: needs {core}; it must need {', '.join(of.needs)} alone"
 
 
 def _links(text: str, metadata: Message, address: str) -> Iterator[str]:
@@ -147,9 +237,9 @@ def _links(text: str, metadata: Message, address: str) -> Iterator[str]:
             yield "METADATA: the description says that the package is not published"
 
 
-def _licences(files: dict[str, bytes], info: str) -> Iterator[str]:
-    for name in LICENCES:
-        own = ROOT / name
+def _licences(files: dict[str, bytes], info: str, of: Distribution) -> Iterator[str]:
+    for name in of.licences:
+        own = ROOT / of.folder / name
         if f"{info}/licenses/{name}" not in files:
             yield f"{info}: has no licenses/{name}"
         elif files[f"{info}/licenses/{name}"] != own.read_bytes():
@@ -236,7 +326,8 @@ def _shown(binary: object, name: str, platform: str) -> Iterator[str]:
         shown = {str(each.name) for each in binary.get_export().entries} if binary.has_exports else set()
     else:
         shown = {str(each.name).removeprefix("_") for each in binary.exported_symbols}  # type: ignore[attr-defined]
-    if "PyInit__core" not in shown:
+    entry = f"PyInit_{name.rpartition('/')[2].partition('.')[0]}"
+    if entry not in shown:
         yield f"{name}: has no entry point for Python"
     elif len(shown) > 1:
         yield f"{name}: shows {len(shown)} names; it must show its entry point alone"
@@ -244,12 +335,16 @@ def _shown(binary: object, name: str, platform: str) -> Iterator[str]:
 
 def main() -> int:
     """Print the faults of each wheel; return 1 where there is one."""
-    parser = argparse.ArgumentParser(description="Check wheels before they are published.")
-    parser.add_argument("wheels", type=Path, nargs="+")
+    parser = argparse.ArgumentParser(description="Check wheels and sdists before they are published.")
+    parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--repository", default=repository(), help="stands in for that of pyproject.toml")
     asked = parser.parse_args()
-    lines = [f"{wheel.name}: {fault}" for wheel in asked.wheels for fault in faults(wheel, asked.repository)]
-    print("\n".join(lines) or f"{len(asked.wheels)} without a fault")
+    lines = [
+        f"{file.name}: {fault}"
+        for file in asked.files
+        for fault in (sdist_faults if file.name.endswith(".tar.gz") else faults)(file, asked.repository)
+    ]
+    print("\n".join(lines) or f"{len(asked.files)} without a fault")
     return int(bool(lines))
 
 

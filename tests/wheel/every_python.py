@@ -89,6 +89,9 @@ def tried(python: Path, folder: Path) -> str:
     run(*install, "--find-links", ROOT / "dist", "bitldp[design]")
     source, printed = readme()
     assert run(scripts / "python", "-c", source, cwd=folder).stdout.splitlines() == printed
+    options = ("--mechanism", "grr", "--categories", 16, "--epsilon", 1)
+    run(scripts / "bitldp", "client", *options, "--out", "web", cwd=folder)
+    assert (folder / "web" / "bitldp.wasm").read_bytes()[:4] == b"\0asm", "the wheel has no module of a page"
     papers(scripts, install)
     return version
 

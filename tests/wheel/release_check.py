@@ -2,17 +2,22 @@
 
 The tree is staged with the repository's address (a stand-in where there is none yet). Each distribution is
 built there, checked, and, where it can run on this machine, installed into an empty environment and used.
-What cannot be built or run is left out with the reason. The table at the end is the result, kept in
-target/release-check/table.md. The command fails where something is wrong, not where something is left out.
+What cannot be built or run is left out with the reason. The command fails where something is wrong, not where
+something is left out.
 
-    python tests/wheel/release_check.py [NAME...] [--profile demo]
+    python tests/wheel/release_check.py [NAME...] [--profile demo] [--record]
 
 A name is sdist, papers, manylinux, windows and so on: these alone are done. The profile `demo` compiles in a
-fraction of the time, to try the check itself; such wheels are larger, and the table says so.
+fraction of the time, to try the check itself; such wheels are larger, and the table says so. With
+``--record`` the rows of what was done replace those of before in benches/records/release.json, from which
+docs/fill.py fills the page about releases.
 """
 
 from __future__ import annotations
 
+import datetime
+import hashlib
+import json
 import os
 import platform
 import shutil
@@ -27,32 +32,24 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import every_python
+import pythons
 import stage
+from targets import DEBIAN, TARGETS, WINDOWS, LeftOutError, Target, has_library, start_objects
 
 ROOT = Path(__file__).parents[2]
 HERE = ROOT / "target" / "release-check"
 TREE, BUILT, LOGS, TOOLS = HERE / "tree", HERE / "dist", HERE / "logs", HERE / "tools"
+RECORD = ROOT / "benches" / "records" / "release.json"
 PROFILE = "demo" if "demo" in sys.argv else "release"
 STAND_IN = "https://repository.invalid/bitldp/bitldp"
+COLUMNS = ("built", "checked", "run")
 NEEDED = (
-    *(
-        "abi3audit",
-        "auditwheel",
-        "cffconvert",
-        "lief",
-        "maturin>=1.9,<2",
-        "py-rattler-build",
-        "readme-renderer[md]",
-    ),
-    *("twine", "ziglang", "zizmor"),
+    *("abi3audit", "auditwheel", "cffconvert", "hatchling", "lief", "maturin>=1.9,<2", "py-rattler-build"),
+    *("readme-renderer[md]", "twine", "ziglang", "zizmor"),
 )
-DEBIAN = Path("/usr/bin")
-SOURCES = DEBIAN.parent / "lib/rustlib/src/rust/library"
 VARIANT = "c_stdlib: [sysroot]\nc_stdlib_version: ['2.17']\nc_compiler: [gcc]\nrust_compiler: [rust]\n"
-
-
-class LeftOutError(Exception):
-    """Something that this machine cannot do, with the reason."""
+MOST_MEGABYTES = 260
+"""What the command line may take in an empty environment, bitldp itself included."""
 
 
 class FailedError(Exception):
@@ -61,27 +58,29 @@ class FailedError(Exception):
 
 @dataclass
 class Row:
-    """One line of the table: what became of a distribution."""
+    """One line of the table: what became of a distribution, by column a word and what is to be said."""
 
     name: str
-    cells: dict[str, str] = field(default_factory=dict)
-    failed: bool = False
+    cells: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> bool:
+        """Whether a step went wrong."""
+        return any(word == "FAILED" for word, _ in self.cells.values())
 
     def do(self, column: str, work: Callable[[], str]) -> bool:
         """Do one step and keep in its column what came out; tell whether the next one can begin."""
         begun = time.monotonic()
         print(f"{self.name}: {column} ...", flush=True)
         try:
-            self.cells[column] = work()
-            good = True
-        except LeftOutError as reason:
-            self.cells[column] = f"left out: {reason}"
-            good = False
+            self.cells[column] = ("yes", work())
+        except (LeftOutError, pythons.NoPythonError) as reason:
+            self.cells[column] = ("left out", str(reason))
         except (FailedError, AssertionError) as fault:
-            self.cells[column] = f"FAILED: {fault}"
-            self.failed, good = True, False
-        print(f"{self.name}: {column}: {self.cells[column]} ({time.monotonic() - begun:.0f} s)", flush=True)
-        return good
+            self.cells[column] = ("FAILED", str(fault))
+        word, said = self.cells[column]
+        print(f"{self.name}: {column}: {word}: {said} ({time.monotonic() - begun:.0f} s)", flush=True)
+        return word == "yes"
 
 
 def run(log: str, *command: object, cwd: Path = TREE, **environment: str) -> str:
@@ -96,10 +95,10 @@ def run(log: str, *command: object, cwd: Path = TREE, **environment: str) -> str
         file.write(f"$ {' '.join(words)}\n{done.stdout}{done.stderr}\n")
     if done.returncode:
         last = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        told = next(
+        said = next(
             (line for line in reversed(last) if "error" in line.lower()), last[-1] if last else "no word"
         )
-        raise FailedError(f"{told[:200]} (logs/{log}.txt)")
+        raise FailedError(f"{said[:200]} (logs/{log}.txt)")
     return done.stdout
 
 
@@ -112,7 +111,7 @@ def environment(name: str, python: Path | str = sys.executable) -> Path:
 
 
 def install(python: Path, *wanted: object) -> None:
-    """Install with pip, or with uv where it is found, which takes seconds."""
+    """Install with pip, or with uv where there is one, which takes seconds."""
     uv = shutil.which("uv")
     front: list[object] = (
         [uv, "pip", "install", "--python", python] if uv else [python, "-m", "pip", "install"]
@@ -125,115 +124,37 @@ def tool(name: str) -> Path:
     return TOOLS / "bin" / name
 
 
-@dataclass(frozen=True)
-class Target:
-    """A platform that a wheel is built for."""
-
-    name: str
-    triple: str
-    compatibility: str = ""
-    zig: bool = True
-    flags: str = ""
-
-    @property
-    def variables(self) -> dict[str, str]:
-        """The compiler that has a standard library of this platform, or can build one, and its linker."""
-        shared = {"CARGO_TARGET_DIR": str(HERE / "build"), "CARGO_PROFILE_RELEASE_DEBUG": "0"}
-        zig = tool("python").parent.parent.glob("lib/python*/site-packages/ziglang")
-        path = os.pathsep.join([*map(str, zig), str(TOOLS / "bin")])
-        name = self.triple.upper().replace("-", "_")
-        if self.flags:
-            shared[f"CARGO_TARGET_{name}_RUSTFLAGS"] = self.flags
-        if self.triple == "x86_64-pc-windows-gnu":
-            shared[f"CARGO_TARGET_{name}_LINKER"] = "x86_64-w64-mingw32-gcc"
-        if has_library("rustc", self.triple):
-            return {**shared, "PATH": f"{path}{os.pathsep}{os.environ['PATH']}"}
-        path = os.pathsep.join([path, str(DEBIAN), os.environ["PATH"]])
-        shared |= {"PATH": path, "RUSTC": str(DEBIAN / "rustc"), "CARGO": str(DEBIAN / "cargo")}
-        return (
-            shared if has_library(str(DEBIAN / "rustc"), self.triple) else {**shared, "RUSTC_BOOTSTRAP": "1"}
-        )
-
-    def options(self) -> list[str]:
-        """Return what maturin is asked for; a standard library is built where none is installed."""
-        if not shutil.which("rustc"):
-            raise LeftOutError("there is no rustc")
-        if self.triple == "x86_64-pc-windows-gnu" and not shutil.which("x86_64-w64-mingw32-gcc"):
-            raise LeftOutError("it needs apt-get install gcc-mingw-w64-x86-64")
-        options = ["--profile", PROFILE, "--locked", "--target", self.triple, "--out", str(BUILT)]
-        options += ["--zig"] if self.zig else []
-        options += ["--compatibility", self.compatibility] if self.compatibility else []
-        if not any(has_library(rustc, self.triple) for rustc in ("rustc", str(DEBIAN / "rustc"))):
-            if not SOURCES.exists() or not (DEBIAN / "cargo").exists():
-                raise LeftOutError(
-                    f"no standard library of {self.triple}: rustup target add, or Debian's rust-web-src"
-                )
-            options += ["-Z", "build-std=std,panic_unwind"]
-        return options
-
-
-def has_library(rustc: str, triple: str) -> bool:
-    """Tell whether a compiler has the standard library of a platform."""
-    command = [rustc, "--print", "target-libdir", "--target", triple]
-    try:
-        found = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError:
-        return False
-    return found.returncode == 0 and any(Path(found.stdout.strip()).glob("libstd-*.rlib"))
-
-
-TARGETS = (
-    Target("manylinux x86-64", "x86_64-unknown-linux-gnu", "manylinux2014"),
-    Target("manylinux AArch64", "aarch64-unknown-linux-gnu", "manylinux2014"),
-    Target(
-        "musllinux x86-64", "x86_64-unknown-linux-musl", "musllinux_1_2", flags="-Ctarget-feature=-crt-static"
-    ),
-    Target("Windows x86-64", "x86_64-pc-windows-gnu", zig=False, flags=f"-Lnative={HERE / 'start'}"),
-    Target("macOS AArch64", "aarch64-apple-darwin"),
-)
-
-
-def start_objects() -> None:
-    """Compile what a program of Windows begins and ends with, which Debian's compiler comes without."""
-    folder = HERE / "start"
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in ("rsbegin", "rsend"):
-        source = SOURCES / "rtstartup" / f"{name}.rs"
-        run(
-            "windows-start",
-            *(DEBIAN / "rustc", "--target", "x86_64-pc-windows-gnu", "--emit=obj", "-Cpanic=abort"),
-            *("-o", folder / f"{name}.o", source),
-            RUSTC_BOOTSTRAP="1",
-        )
-
-
 def log_name(name: str) -> str:
     """Return the name of a log."""
     return name.lower().replace(" ", "-")
 
 
-def built(target: Target) -> Path:
+def megabytes(file: Path) -> str:
+    """Return a file's name and size."""
+    return f"{file.name} ({file.stat().st_size / 1e6:.2f} MB)"
+
+
+def built(target: Target, name: str = "bitldp", folder: Path = TREE) -> Path:
     """Build the wheel of a platform and return it."""
-    options = target.options()
-    if target.triple == "x86_64-pc-windows-gnu" and not has_library("rustc", target.triple):
-        start_objects()
-    before = set(BUILT.glob("*.whl"))
-    for each in before:
-        if wheel_platform(each, target):
-            each.unlink()
-    run(log_name(target.name), tool("maturin"), "build", *options, **target.variables)
-    found = [each for each in BUILT.glob("bitldp-*.whl") if wheel_platform(each, target)]
-    assert len(found) == 1, f"{[each.name for each in found]}: one wheel is built"
-    return found[0]
+    options = target.options(PROFILE)
+    if target.triple == WINDOWS and not has_library("rustc", target.triple):
+        start_objects(HERE / "start", run)
+    for old in BUILT.glob(f"{name}-*.whl"):
+        if target.names(old):
+            old.unlink()
+    command = [tool("maturin"), "build", *options, "--out", BUILT]
+    run(log_name(target.name), *command, cwd=folder, **target.variables(HERE, TOOLS))
+    made = [each for each in BUILT.glob(f"{name}-*.whl") if target.names(each)]
+    assert len(made) == 1, f"{[each.name for each in made]}: one wheel is built"
+    return made[0]
 
 
-def wheel_platform(wheel: Path, target: Target) -> bool:
-    """Tell whether a wheel's name is of a platform."""
-    tag = wheel.stem.rpartition("-")[2]
-    kind = {"linux-gnu": "manylinux", "linux-musl": "musllinux", "windows-gnu": "win", "darwin": "macosx"}
-    begins = next(value for end, value in kind.items() if target.triple.endswith(end))
-    machine = ("x86_64", "amd64") if target.triple.startswith("x86_64") else ("aarch64", "arm64")
-    return tag.startswith(begins) and tag.endswith(machine)
+def own(name: str = "bitldp") -> Path:
+    """Return the wheel of a distribution that this machine can install, which other rows need."""
+    for each in BUILT.glob(f"{name}-*.whl"):
+        if each.stem.endswith("none-any") or TARGETS[0].names(each):
+            return each
+    raise LeftOutError(f"it needs the wheel of {name} for this machine, of another row")
 
 
 def checked(wheel: Path, address: str) -> str:
@@ -241,8 +162,10 @@ def checked(wheel: Path, address: str) -> str:
     log = f"check-{wheel.stem}"
     script = TREE / "tests" / "wheel" / "check_wheel.py"
     run(log, tool("python"), script, "--repository", address, wheel)
-    run(log, tool("abi3audit"), "--strict", "--assume-minimum-abi3", "3.10", wheel)
     run(log, tool("twine"), "check", "--strict", wheel)
+    if wheel.stem.endswith("none-any"):
+        return "content, licences, twine"
+    run(log, tool("abi3audit"), "--strict", "--assume-minimum-abi3", "3.10", wheel)
     audited = ""
     if "linux" in wheel.name:
         said = run(log, tool("auditwheel"), "show", wheel)
@@ -266,7 +189,12 @@ def used_on_every_python(wheel: Path) -> str:
         install(place, wheel, *(["numpy==1.26.*"] if oldest else []))
         run(f"wheel-{version}", place, "tests/wheel/try_lines.py")
         versions.append(f"{version}{' with NumPy 1.26' if oldest else ''}")
-    return f"installed and run on Python {', '.join(versions)}"
+    return f"installed, and the README prints what it says, on Python {', '.join(versions)}"
+
+
+def last_line(said: str) -> str:
+    """Return the last line of what was printed."""
+    return said.strip().splitlines()[-1]
 
 
 def used_on_arm(wheel: Path) -> str:
@@ -277,39 +205,37 @@ def used_on_arm(wheel: Path) -> str:
     for old in (ROOT / "target/arm/python/site").glob("bitldp*"):
         shutil.rmtree(old)
     run("arm", "tests/arm/python", "--install", wheel, cwd=ROOT, PYTHON=str(tool("python")))
-    said = run("arm", "tests/arm/python", "tests/arm/try_wheel.py", cwd=ROOT)
-    return f"under QEMU: {said.splitlines()[-1]}"
+    said = run("arm", "tests/arm/python", "tests/wheel/try_streams.py", "neon", cwd=ROOT)
+    return f"QEMU: {last_line(said)}"
+
+
+def used_on_musl(wheel: Path) -> str:
+    """Install a wheel in a Python of musl; run the README's lines and the golden streams."""
+    zig = next(TOOLS.glob("lib/python*/site-packages/ziglang/zig"))
+    return used_elsewhere(wheel, "musl", pythons.musl(HERE / "pythons" / "musl", run, zig))
 
 
 def used_under_wine(wheel: Path) -> str:
-    """Run the tests of the Rust core, built for Windows, where no Python for Windows is to be had."""
-    wine = shutil.which("wine64") or shutil.which("wine") or shutil.which("wine64", path="/usr/lib/wine")
-    if wine is None:
-        raise LeftOutError("it needs apt-get install wine64")
-    target = next(each for each in TARGETS if each.triple == "x86_64-pc-windows-gnu")
-    variables = target.variables | {
-        "CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER": wine,
-        "WINEDEBUG": "-all",
-        "WINEPREFIX": str(HERE / "wine"),
-        "CARGO_PROFILE_TEST_DEBUG": "0",
-    }
-    command = [
-        "cargo",
-        "test",
-        "-p",
-        "bitldp-core",
-        "--locked",
-        "--target",
-        target.triple,
-        "--lib",
-        "--test",
-        "golden",
-    ]
-    if not has_library("rustc", target.triple):
-        command = [str(DEBIAN / "cargo"), *command[1:4], "-Zbuild-std=std,panic_unwind,test", *command[4:]]
-    said = run("wine", *command, **variables)
-    passed = sum(int(line.split()[3]) for line in said.splitlines() if line.startswith("test result: ok."))
-    return f"no Python for Windows here; under wine {passed} tests of the core pass, golden streams included"
+    """Install a wheel in a Python of Windows; run the README's lines: Wine 8 lacks C99 for streams."""
+    python = pythons.windows(HERE / "pythons" / "windows", run, tool("python"))
+    return used_elsewhere(wheel, "Wine", python, "try_lines.py")
+
+
+def used_elsewhere(wheel: Path, name: str, python: pythons.Foreign, script: str = "try_streams.py") -> str:
+    """Install a wheel in a Python of another system, and run a script there."""
+    for old in python.packages.glob("bitldp*"):
+        shutil.rmtree(old)
+    log = log_name(name)
+    with_tag = wheel.parent / wheel.name.replace("musllinux_1_2", "musllinux_1_1")  # of Debian's musl
+    if with_tag != wheel:
+        shutil.copy2(wheel, with_tag)
+    try:
+        python.install(run, log, "--no-deps", with_tag)
+    finally:
+        if with_tag != wheel:
+            with_tag.unlink()
+    file = TREE / "tests" / "wheel" / script
+    return f"{name}: {last_line(run(log, *python.command, file, **python.variables))}"
 
 
 def not_used(reason: str) -> Callable[[Path], str]:
@@ -324,46 +250,84 @@ def not_used(reason: str) -> Callable[[Path], str]:
 TRIALS: dict[str, Callable[[Path], str]] = {
     "x86_64-unknown-linux-gnu": used_on_every_python,
     "aarch64-unknown-linux-gnu": used_on_arm,
-    "x86_64-unknown-linux-musl": not_used("no Python of musl is in a registry that is asked"),
-    "x86_64-pc-windows-gnu": used_under_wine,
+    "x86_64-unknown-linux-musl": used_on_musl,
+    WINDOWS: used_under_wine,
     "aarch64-apple-darwin": not_used("macOS programs run on macOS alone; the release workflow runs it there"),
 }
 
 
 def wheel_row(target: Target, address: str) -> Row:
     """Build, check and try the wheel of a platform."""
-    row, found = Row(target.name), []
+    row, made = Row(target.name), []
 
     def build() -> str:
-        found.append(built(target))
-        return f"{found[0].name} ({found[0].stat().st_size / 1e6:.2f} MB)"
+        made.append(built(target))
+        return megabytes(made[0])
 
     if row.do("built", build):
-        row.do("checked", lambda: checked(found[0], address))
-        row.do("run", lambda: TRIALS[target.triple](found[0]))
+        row.do("checked", lambda: checked(made[0], address))
+        row.do("run", lambda: TRIALS[target.triple](made[0]))
     return row
 
 
-def sdist_row() -> Row:
-    """Build the sdist, compile it into an empty environment, and run the README's lines."""
-    row, found = Row("sdist"), []
+def core_under_wine_row() -> Row:
+    """Run the tests of the Rust core, built for Windows."""
+    row = Row("the core's tests on Windows")
+
+    def use() -> str:
+        target = next(each for each in TARGETS if each.triple == WINDOWS)
+        target.options(PROFILE)  # what it needs is there
+        python = pythons.windows(HERE / "pythons" / "windows", run, tool("python"))
+        variables = {
+            **target.variables(HERE, TOOLS),
+            **{name: python.variables[name] for name in ("WINEDEBUG", "WINEPATH", "WINEPREFIX")},
+            "CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER": python.command[0],
+            "CARGO_PROFILE_TEST_DEBUG": "0",
+        }
+        debian = not has_library("rustc", target.triple)
+        if debian:
+            start_objects(HERE / "start", run)
+        said = run(
+            *("core-under-wine", DEBIAN / "cargo" if debian else "cargo", "test", "-p", "bitldp-core"),
+            *(["-Zbuild-std=std,panic_unwind,test"] if debian else []),
+            *("--locked", "--target", target.triple, "--lib", "--test", "golden"),
+            **variables,
+        )
+        passed = sum(
+            int(line.split()[3]) for line in said.splitlines() if line.startswith("test result: ok.")
+        )
+        return f"Wine: {passed} tests pass, golden streams included"
+
+    row.do("run", use)
+    return row
+
+
+def sdist_row(address: str) -> Row:
+    """Build the sdist twice, compile it into an empty environment, and run the README's lines."""
+    row, made = Row("sdist"), []
 
     def build() -> str:
-        for old in BUILT.glob("bitldp-*.tar.gz"):
-            old.unlink()
-        run("sdist", tool("maturin"), "sdist", "--out", BUILT)
-        found.extend(BUILT.glob("bitldp-*.tar.gz"))
-        return f"{found[0].name} ({found[0].stat().st_size / 1e6:.2f} MB)"
+        digests = set()
+        for _ in range(2):
+            for old in BUILT.glob("bitldp-*.tar.gz"):
+                old.unlink()
+            run("sdist", tool("maturin"), "sdist", "--out", BUILT)
+            (file,) = BUILT.glob("bitldp-*.tar.gz")
+            digests.add(hashlib.sha256(file.read_bytes()).hexdigest())
+        assert len(digests) == 1, "two builds have other bytes"
+        made.append(file)
+        return f"{megabytes(file)}; two builds have the same bytes"
 
     def check() -> str:
-        run("sdist", tool("twine"), "check", "--strict", found[0])
-        return "twine"
+        run("sdist", tool("python"), TREE / "tests/wheel/check_wheel.py", "--repository", address, made[0])
+        run("sdist", tool("twine"), "check", "--strict", made[0])
+        return "content, licences, metadata, twine"
 
     def use() -> str:
         python = environment("sdist")
-        install(python, found[0])
+        install(python, made[0])
         run("sdist", python, "tests/wheel/try_lines.py")
-        return f"compiled and run on Python {platform.python_version()}, maturin fetched by pip"
+        return f"compiled, and the README prints what it says, on Python {platform.python_version()}"
 
     if row.do("built", build):
         row.do("checked", check)
@@ -371,48 +335,93 @@ def sdist_row() -> Row:
     return row
 
 
-def papers_row() -> Row:
-    """Build the wheel of bitldp-papers, which is pure Python, and import it beside the library's wheel."""
-    row, found = Row("bitldp-papers"), []
+def papers_row(address: str) -> Row:
+    """Build the wheel of bitldp-papers, and install it with all that it needs beside the library's wheel."""
+    row, made = Row("bitldp-papers"), []
 
     def build() -> str:
-        run(
-            "papers",
-            tool("python"),
-            "-m",
-            "pip",
-            "wheel",
-            "--quiet",
-            "--no-deps",
-            "--wheel-dir",
-            BUILT,
-            TREE / "python/papers",
-        )
-        found.extend(BUILT.glob("bitldp_papers-*.whl"))
-        return f"{found[0].name} ({found[0].stat().st_size / 1e6:.2f} MB)"
+        for old in BUILT.glob("bitldp_papers-*.whl"):
+            old.unlink()
+        front = ["papers", tool("python"), "-m", "pip", "wheel", "--quiet", "--no-deps"]
+        run(*map(str, front), "--no-build-isolation", "--wheel-dir", BUILT, TREE / "python/papers")
+        made.extend(BUILT.glob("bitldp_papers-*.whl"))
+        return megabytes(made[0])
 
-    def check() -> str:
-        run("papers", tool("twine"), "check", "--strict", found[0])
-        return "twine"
+    def use() -> str:
+        library, python = own(), environment("papers")
+        install(python, f"{library}[cli,design,plot]", made[0])
+        said = run("papers", python.with_name("bitldp"), "paper", "list", cwd=HERE)
+        return f"installed with all that it needs; `bitldp paper list` prints {len(said.splitlines())} lines"
 
     if row.do("built", build):
-        row.do("checked", check)
-        row.cells["run"] = "by make wheel, beside the library's wheel"
+        row.do("checked", lambda: checked(made[0], address))
+        row.do("run", use)
+    return row
+
+
+def prio_row(address: str) -> Row:
+    """Build the wheel of bitldp-prio, and run its tests beside the library's wheel."""
+    row, made, target = Row("bitldp-prio, manylinux x86-64"), [], TARGETS[0]
+
+    def build() -> str:
+        made.append(built(target, "bitldp_prio", TREE / "python" / "prio"))
+        return megabytes(made[0])
+
+    def use() -> str:
+        library, python = own(), environment("prio")
+        install(python, library, made[0], "pytest")
+        # Only this folder, so that nothing is imported from the tree.
+        tests = HERE / "environments" / "prio" / "tests"
+        shutil.copytree(TREE / "tests" / "prio", tests, dirs_exist_ok=True)
+        said = run("prio", python, "-m", "pytest", "-q", "--rootdir", tests, tests, cwd=tests)
+        return f"its tests beside the library's wheel: {last_line(said).partition(' in ')[0]}"
+
+    if row.do("built", build):
+        row.do("checked", lambda: checked(made[0], address))
+        row.do("run", use)
+    return row
+
+
+def command_line_row() -> Row:
+    """Install the command line from a find-links page, weigh it, and write the files of a page with it."""
+    row = Row("`bitldp[cli]` from a find-links page")
+
+    def use() -> str:
+        own()
+        page = BUILT / "index.html"
+        page.write_text("".join(f'<a href="{each.name}">{each.name}</a>\n' for each in BUILT.glob("*.whl")))
+        python = environment("cli")
+        install(python, "--find-links", page, "bitldp[cli]")
+        folder = python.parents[1]
+        program = (
+            "from importlib.metadata import distributions; from pathlib import Path;"
+            "files = [Path(f.locate()) for d in distributions() if d.name not in ('pip', 'setuptools')"
+            " for f in d.files or () if f.suffix != '.pyc'];"
+            "print(sum(f.stat().st_size for f in files if f.is_file()))"
+        )
+        size = round(int(run("cli", python, "-c", program, cwd=folder)) / 1e6)
+        assert size <= MOST_MEGABYTES, f"{size} MB, more than {MOST_MEGABYTES}"
+        asked = ("--mechanism", "grr", "--categories", 16, "--epsilon", 1, "--out", folder / "web")
+        run("cli", python.with_name("bitldp"), "client", *asked, cwd=folder)
+        module = folder / "web" / "bitldp.wasm"
+        assert module.read_bytes()[:4] == b"\0asm", "the page has no module"
+        return f"{size} MB; `bitldp client --out web` writes {megabytes(module)}"
+
+    row.do("run", use)
     return row
 
 
 def free_threaded_row() -> Row:
     """Say what becomes of Pythons without a global lock, for which a stable ABI begins with 3.15."""
-    row = Row("cp313t, cp314t")
+    row = Row("free-threaded Python (cp313t, cp314t)")
 
     def build() -> str:
+        reason = "wheels of the stable ABI do not load there, so pip compiles the sdist"
         if not sysconfig.get_config_var("Py_GIL_DISABLED") and not any(
             map(shutil.which, ("python3.13t", "python3.14t"))
         ):
-            raise LeftOutError(
-                "no free-threaded Python here; abi3 wheels do not load there, so pip takes the sdist"
-            )
-        raise LeftOutError("not released yet: abi3 wheels do not load there, so pip takes the sdist")
+            raise LeftOutError(f"no such Python here; {reason}")
+        raise LeftOutError(f"not released; {reason}")
 
     row.do("built", build)
     return row
@@ -430,7 +439,7 @@ def pages_row() -> Row:
                 raise LeftOutError(" ".join(ready.stderr.split())[:160])
             run("pages", "make", "wasm", cwd=ROOT)
         stage.stage(TREE, stage.repository() or STAND_IN)
-        return f"{module.name} ({module.stat().st_size / 1e6:.2f} MB)"
+        return megabytes(module)
 
     row.do("built", build)
     return row
@@ -461,10 +470,24 @@ def papers_of_release_row() -> Row:
 
 def table(rows: Sequence[Row]) -> str:
     """Return the rows in Markdown."""
-    columns = ("built", "checked", "run")
-    lines = ["| what | built | checked | run |", "|---|---|---|---|"]
-    lines += [f"| {row.name} | {' | '.join(row.cells.get(each, '') for each in columns)} |" for row in rows]
+    lines = [f"| what | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
+    for row in rows:
+        cells = [row.cells.get(each, ("", "")) for each in COLUMNS]
+        said = (said if word == "yes" else f"{word}: {said}" if word else "" for word, said in cells)
+        lines.append(f"| {row.name} | {' | '.join(said)} |")
     return "\n".join(lines)
+
+
+def record(rows: Sequence[Row], order: Sequence[str]) -> None:
+    """Put the rows in the place of those of before, with the day and the profile of each."""
+    kept = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {"rows": {}}
+    day = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+    for row in rows:
+        cells = {column: list(row.cells[column]) for column in COLUMNS if column in row.cells}
+        kept["rows"][row.name] = {"date": day, "profile": PROFILE, **cells}
+    kept["system"] = f"{platform.system()} {platform.machine()}"
+    kept["rows"] = {name: kept["rows"].get(name, {}) for name in order}
+    RECORD.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def main(wanted: Sequence[str]) -> int:
@@ -481,9 +504,12 @@ def main(wanted: Sequence[str]) -> int:
     steps: dict[str, Callable[[], Row]] = {
         "describing": papers_of_release_row,
         "pages": pages_row,
-        "sdist": sdist_row,
-        "papers": papers_row,
+        "sdist": lambda: sdist_row(address),
         **{log_name(target.name): (lambda target=target: wheel_row(target, address)) for target in TARGETS},  # type: ignore[misc]
+        "papers": lambda: papers_row(address),
+        "prio": lambda: prio_row(address),
+        "command-line": command_line_row,
+        "windows-core": core_under_wine_row,
         "free-threaded": free_threaded_row,
     }
     chosen = [name for name in steps if not wanted or any(name.startswith(each) for each in wanted)]
@@ -492,8 +518,17 @@ def main(wanted: Sequence[str]) -> int:
     said += "" if stage.repository() else f"\n\nNo repository is set; {STAND_IN} stands in for its address."
     (HERE / "table.md").write_text(table(rows) + said + "\n", encoding="utf-8")
     print(f"\n{table(rows)}{said}")
+    if "--record" in sys.argv:
+        record(rows, ORDER)
     return int(any(row.failed for row in rows))
 
 
+#: Names of rows, as the record and the page list them.
+ORDER = (
+    *("sdist", *(target.name for target in TARGETS), "the core's tests on Windows", "WebAssembly module"),
+    *("`bitldp[cli]` from a find-links page", "bitldp-papers", "bitldp-prio, manylinux x86-64"),
+    *("CITATION, workflow, recipe, notices", "free-threaded Python (cp313t, cp314t)"),
+)
+
 if __name__ == "__main__":
-    sys.exit(main([each for each in sys.argv[1:] if each not in ("--profile", "demo")]))
+    sys.exit(main([each for each in sys.argv[1:] if each not in ("--profile", "demo", "--record")]))

@@ -2,11 +2,11 @@
 
     python tests/wheel/stage.py FOLDER [--repository URL] [--tag TAG]
 
-``repository`` under ``[tool.bitldp]`` of pyproject.toml is the only place that knows the address;
-``--repository`` stands in for it in a trial. In the copy, each pyproject.toml has ``[project.urls]``,
-CITATION.cff its ``repository-code``, the conda recipe its source, and each README absolute links, which a
-package index needs. The README's note that the package is not published is left out. Without an address it
-refuses, and so does the release workflow.
+``repository`` under ``[tool.bitldp]`` of pyproject.toml is the only place that has the address, and
+tools/project.py reads it; ``--repository`` stands in for it in a trial. In the copy, each pyproject.toml has
+``[project.urls]``, CITATION.cff its ``repository-code``, the conda recipe its source, and each README
+absolute links, which a package index needs. The README's note that the package is not published is left out.
+Without an address it refuses, and so does the release workflow.
 """
 
 from __future__ import annotations
@@ -19,53 +19,13 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    from pip._vendor import tomli as tomllib
+sys.path.append(str(Path(__file__).parents[2] / "tools"))
 
-ROOT = Path(__file__).parents[2]
+from project import ROOT, checked, repository, site, urls, version
+
 NOWHERE = "pyproject.toml, [tool.bitldp] repository: needs the address of the repository before a release"
 PASSAGE = re.compile(r"<!-- unpublished:begin -->\n.*?<!-- unpublished:end -->\n+", re.DOTALL)
 LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^]]*)\]\((?P<target>[^()\s]+)\)")
-
-
-def repository(root: Path = ROOT) -> str:
-    """Return the address of the repository, without a slash at its end; empty until there is one."""
-    described = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
-    address: str = described["tool"]["bitldp"]["repository"]
-    return checked(address) if address else ""
-
-
-def version(root: Path = ROOT) -> str:
-    """Return the version, of which Cargo.toml has the only copy."""
-    described = tomllib.loads((root / "Cargo.toml").read_text(encoding="utf-8"))
-    found: str = described["workspace"]["package"]["version"]
-    return found
-
-
-def checked(address: str) -> str:
-    """Return an address, refused where it is not https://host/owner/name."""
-    parts = urlsplit(address)
-    if parts.scheme != "https" or not re.fullmatch(r"/[\w.-]+/[\w.-]+/?", parts.path) or parts.query:
-        raise ValueError(f"repository: must be https://host/owner/name, not {address!r}")
-    return address.rstrip("/")
-
-
-def site(address: str) -> str:
-    """Return the address of the site: GitHub's pages of the repository, or the repository's own elsewhere."""
-    host, owner, name = urlsplit(address).netloc, *urlsplit(address).path.strip("/").split("/")
-    return f"https://{owner.lower()}.github.io/{name}/" if host == "github.com" else f"{address}/pages/"
-
-
-def urls(address: str) -> dict[str, str]:
-    """Return what ``[project.urls]`` says, by label."""
-    return {
-        "Documentation": site(address),
-        "Repository": address,
-        "Issues": f"{address}/issues",
-        "Changelog": f"{address}/blob/main/CHANGELOG.md",
-    }
 
 
 def absolute(markdown: str, address: str, tag: str, folder: str = "") -> str:

@@ -1,6 +1,10 @@
-"""Run in an emulated AArch64 Python: the README's six lines, and the streams that x86-64 gives.
+"""Run the README's six lines with the package that is installed, then every golden stream.
 
-``make wheel-arm`` calls it. It imports what is installed, never the sources beside it.
+    python tests/wheel/try_streams.py [ISA]
+
+The streams must be those that x86-64 on Linux gives, whatever the system and the instruction set. With ISA
+(neon, avx2, ...) the package must have chosen that one. It imports what is installed, never the sources
+beside it, and needs pytest.
 """
 
 from __future__ import annotations
@@ -30,22 +34,26 @@ def lines() -> str:
     return printed.getvalue()
 
 
-def streams(isa: str) -> int:
-    """Compare every golden stream with what an instruction set gives here; return how many there are."""
+def streams() -> int:
+    """Compare every golden stream with what this system gives; return how many there are."""
     sys.path.insert(0, str(GOLDEN))
     import bitldp
     import test_golden
-    from bitldp import _core
 
     assert not Path(bitldp.__file__).is_relative_to(ROOT / "python"), "the wheel is tried, not the sources"
-    assert _core.isa() == isa, _core.isa()
     found, expected = test_golden.streams(), json.loads((GOLDEN / "golden.json").read_text())
     differ = sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
-    assert not differ, f"{isa}: {differ}"
+    assert not differ, f"error: {differ}"
     return len(found)
 
 
 if __name__ == "__main__":
-    assert platform.machine() == "aarch64", platform.machine()
+    from bitldp import _core
+
+    asked, isa = sys.argv[1:], _core.isa()
+    assert asked in ([], [isa]), f"error: it is {isa}"
     print(lines(), end="")
-    print(f"neon: {streams('neon')} streams are those of x86-64")
+    system = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, {isa}"
+    print(
+        f"{system}: the README prints what it says, {streams()} golden streams are those of x86-64 on Linux"
+    )
