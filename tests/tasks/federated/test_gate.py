@@ -33,7 +33,7 @@ from flwr.proto.log_pb2 import PushLogsRequest
 from flwr.proto.runtime_pb2 import PushTaskEventsRequest
 from flwr.proto.task_pb2 import TaskEvent
 from flwr.supernode.runtime.run_clientapp import push_message
-from support.gated import LAST, forms_of, gated, play, serving
+from support.gated import LAST, gated, holds, play, serving
 from support.gated import Node as PlainNode
 
 pytestmark = pytest.mark.slow  # an HTTP server and a client for each side
@@ -153,7 +153,7 @@ def honest(message, context, client):
 
 
 def leaks(data: bytes) -> bool:
-    return TEXT.encode() in data or any(each in data for each in forms_of(SECRET))
+    return TEXT.encode() in data or holds(data, SECRET)
 
 
 def shape(node) -> list[tuple[str, int]]:
