@@ -1,6 +1,6 @@
-"""Local differential privacy at the level of bits: exact, fast, honest about epsilon.
+"""Local differential privacy on a Rust core, with an exact epsilon for every mechanism.
 
-Parameters in, reports out, and a `guarantee` that is computed from the very integers that the sampler uses:
+A mechanism randomizes values into reports. Its `guarantee` is computed from the integers that it uses:
 
 >>> import numpy as np, bitldp
 >>> mechanism = bitldp.GRR(10, epsilon=1.0)
@@ -8,21 +8,21 @@ Parameters in, reports out, and a `guarantee` that is computed from the very int
 >>> print(mechanism.guarantee)
 exact epsilon 1 per record, 1 per feature, 1 worst bit; claimed 1 per record: holds
 
-The house; every folder is one idea, and stands only on those that come before it:
+Each folder implements one idea, and imports only folders that come before it:
 
-    what all others stand on   base, privacy
-    a value becomes a code     codecs
-    privacy happens here       channels: a code becomes a report; nothing else makes anything private
-    what a report is worth     letters
-    the three as one           release; as data for other clients: client
-    what a mechanism is        mechanism; with estimate for many reports, and design for solved tables
-    what releases cost         accounting, amplification, ledger, sums
-    the named mechanisms       categorical, numeric, bits, points, record, ordered, compression, selection
-    what to do with them       recommend, audit, tables (verify, sklearn), federated
-    where to meet them         report, cli; and reference, the same laws once more in NumPy
+    foundations                base, privacy
+    values to codes            codecs
+    randomization              channels: a code becomes a report; nothing else makes anything private
+    decoding                   letters
+    the three together         release; as data for other clients: client
+    mechanisms in general      mechanism; with estimate for many reports, and design for solved tables
+    costs of releases          accounting, amplification, ledger, sums
+    named mechanisms           categorical, numeric, bits, points, record, ordered, compression, selection
+    uses                       recommend, audit, tables (verify, sklearn), federated
+    interfaces                 report, cli; and reference, the same laws once more in NumPy
 
-The names and the folders are there without a further import, `bitldp.GRR` as well as `bitldp.audit`; each is
-imported when it is first asked for.
+`import bitldp` is enough for all names and folders, such as `bitldp.GRR` and `bitldp.audit`. Each is imported
+when it is first used.
 """
 
 from __future__ import annotations

@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import importlib.util
+import io
 import json
 import re
 import subprocess
 import sys
+import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.wheel import check_wheel, stage
+from tools import project
 
 tomllib = pytest.importorskip("tomllib", reason="needs Python 3.11")
 lief = pytest.importorskip("lief", reason='needs pip install "bitldp[dev]"')
@@ -23,7 +26,7 @@ lief = pytest.importorskip("lief", reason='needs pip install "bitldp[dev]"')
 ROOT = Path(__file__).parents[2]
 ADDRESS = "https://github.com/Someone/bitldp"
 Files = dict[str, bytes]
-INFO = f"bitldp-{stage.version()}.dist-info"
+INFO = f"bitldp-{project.version()}.dist-info"
 TAG = "manylinux_2_60_x86_64"
 
 
@@ -32,14 +35,14 @@ def test_every_address_is_of_one_variable() -> None:
     for folder in ("", "python/papers/", "python/prio/"):
         urls = tomllib.loads(told[f"{folder}pyproject.toml"])["project"]["urls"]
         assert urls["Repository"] == ADDRESS
-        assert all(url.startswith((ADDRESS, stage.site(ADDRESS))) for url in urls.values())
+        assert all(url.startswith((ADDRESS, project.site(ADDRESS))) for url in urls.values())
         targets = [found["target"] for found in stage.LINK.finditer(told[f"{folder}README.md"])]
         assert all(target.startswith(("https://", "#")) for target in targets), targets
     assert f'repository-code: "{ADDRESS}"' in told["CITATION.cff"]
     assert "repository.invalid" not in told["conda/recipe.yaml"]
     readme = told["README.md"]
-    assert f"{ADDRESS}/raw/v{stage.version()}/docs/figures/honest.svg" in readme
-    assert f"{ADDRESS}/blob/v{stage.version()}/docs/guides/install.md" in readme
+    assert f"{ADDRESS}/raw/v{project.version()}/docs/figures/honest.svg" in readme
+    assert f"{ADDRESS}/blob/v{project.version()}/docs/guides/install.md" in readme
 
 
 def test_what_the_readme_leads_to_is_there() -> None:
@@ -60,14 +63,14 @@ def test_before_the_first_release_each_line_says_where_it_installs_from() -> Non
 @pytest.mark.parametrize("address", ["http://github.com/a/b", "https://github.com/a", "github.com/a/b", "a"])
 def test_an_address_of_another_form_is_refused(address: str) -> None:
     with pytest.raises(ValueError, match=r"^repository: must be https://host/owner/name"):
-        stage.checked(address)
+        project.checked(address)
 
 
 @pytest.mark.slow
 def test_there_is_no_release_without_an_address_or_with_another_tag(tmp_path: Path) -> None:
     """The workflow begins with this command, and all its jobs need that one."""
     script = str(ROOT / "tests" / "wheel" / "stage.py")
-    if not stage.repository():
+    if not project.repository():
         done = subprocess.run(
             [sys.executable, script, str(tmp_path)], capture_output=True, text=True, check=False
         )
@@ -79,12 +82,27 @@ def test_there_is_no_release_without_an_address_or_with_another_tag(tmp_path: Pa
     assert not list(tmp_path.iterdir())
     workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
     jobs = re.findall(r"^  ([\w-]+):\n((?:    .*\n|\n)+)", workflow.partition("jobs:\n")[2], re.MULTILINE)
-    assert len(jobs) == 8
+    assert len(jobs) == 9
     for name, text in jobs:
         assert ("python tests/wheel/stage.py staged" in text) if name == "stage" else ("needs:" in text), name
 
 
-def written(folder: Path, files: Files, name: str = f"bitldp-{stage.version()}-cp310-abi3-{TAG}.whl") -> Path:
+def test_each_action_is_named_by_a_commit() -> None:
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        for line in re.findall(r"uses: (.*)", path.read_text(encoding="utf-8")):
+            assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", line), line
+
+
+def test_the_record_of_a_release_has_no_failure() -> None:
+    kept = json.loads((ROOT / "benches" / "records" / "release.json").read_text(encoding="utf-8"))["rows"]
+    for name, row in kept.items():
+        words = [row[column][0] for column in ("built", "checked", "run") if column in row]
+        assert set(words) <= {"yes", "left out"}, name
+
+
+def written(
+    folder: Path, files: Files, name: str = f"bitldp-{project.version()}-cp310-abi3-{TAG}.whl"
+) -> Path:
     """Write a wheel with its record."""
     rows = []
     for path, data in files.items():
@@ -115,7 +133,7 @@ def files() -> Files:
     bill = {"bomFormat": "CycloneDX", "components": [{"name": each, "version": one} for each, one in listed]}
     readme = stage.written(ROOT, ADDRESS)["README.md"]
     metadata = (
-        f"Metadata-Version: 2.4\nName: bitldp\nVersion: {stage.version()}\nRequires-Dist: numpy>=1.26\n"
+        f"Metadata-Version: 2.4\nName: bitldp\nVersion: {project.version()}\nRequires-Dist: numpy>=1.26\n"
         f"License-Expression: MIT OR Apache-2.0\nRequires-Python: >=3.10\n"
         f"Project-URL: Repository, {ADDRESS}\n"
         f"Description-Content-Type: text/markdown; charset=UTF-8; variant=GFM\n\n{readme}"
@@ -179,7 +197,7 @@ PLANTED: dict[str, tuple[Callable[[Files], Files], str]] = {
     "another version": (changed("METADATA", b"\nVersion: ", b"\nVersion: 9"), r"METADATA: Version is '9"),
     "a dependency": (
         changed("METADATA", b"numpy>", b"pandas\nRequires-Dist: numpy>"),
-        r"it must need NumPy alone",
+        r"it must need numpy alone",
     ),
     "a relative link": (changed("METADATA", f"({ADDRESS}/blob/".encode(), b"(docs/"), r"leads to docs/v"),
     "a relative image": (changed("METADATA", f"({ADDRESS}/raw/".encode(), b"(docs/"), r"leads to docs/v"),
@@ -219,17 +237,70 @@ def test_a_module_of_another_platform_is_seen(tag: str, message: str, files: Fil
         "bitldp/_core.abi3.so": Path(spec.origin or "").read_bytes().replace(b"PyInit_math", b"PyInit__cor")
     }
     other = changed("WHEEL", TAG.encode(), tag.encode())({**files, **module})
-    wheel = written(tmp_path, other, f"bitldp-{stage.version()}-cp310-abi3-{tag}.whl")
+    wheel = written(tmp_path, other, f"bitldp-{project.version()}-cp310-abi3-{tag}.whl")
     assert any(re.search(message, each) for each in check_wheel.faults(wheel, ADDRESS))
 
 
 def test_a_changed_file_and_a_wheel_of_another_abi_and_size_are_seen(
     files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wheel = written(tmp_path, files, f"bitldp-{stage.version()}-cp311-cp311-{TAG}.whl")
+    wheel = written(tmp_path, files, f"bitldp-{project.version()}-cp311-cp311-{TAG}.whl")
     with zipfile.ZipFile(wheel, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
         archive.writestr("bitldp/privacy.py", b"changed")
     monkeypatch.setattr(check_wheel, "MOST_BYTES", 10_000)
     told = ordinary(list(check_wheel.faults(wheel, ADDRESS)))
     for message in ("bytes, more than", "must be of cp310-abi3", "privacy.py has another digest"):
         assert any(message in each for each in told), told
+
+
+def sdist(folder: Path, changes: dict[str, bytes | None]) -> Path:
+    """Write an sdist of the sources, with files changed, added or left out."""
+    top = f"bitldp-{project.version()}"
+    built = re.compile(r"\.(so|pyd|pyc)$")
+    names = [*check_wheel.BESIDE, *check_wheel.LICENCES]
+    for below in ("python/bitldp", "tests/law"):
+        names += [
+            path.relative_to(ROOT).as_posix() for path in (ROOT / below).rglob("*.py*") if path.is_file()
+        ]
+    files: dict[str, bytes | None] = {
+        name: (ROOT / name).read_bytes() for name in names if not built.search(name)
+    }
+    metadata = (
+        f"Metadata-Version: 2.4\nName: bitldp\nVersion: {project.version()}\nRequires-Dist: numpy>=1.26\n"
+        f"License-Expression: MIT OR Apache-2.0\nRequires-Python: >=3.10\n"
+        f"Project-URL: Repository, {ADDRESS}\nDescription-Content-Type: text/markdown\n\n"
+        f"{stage.written(ROOT, ADDRESS)['README.md']}"
+    )
+    files |= {f"python/{check_wheel.PAGE}": b"\0asm", "PKG-INFO": metadata.encode(), **changes}
+    with tarfile.open(folder / f"{top}.tar.gz", "w") as archive:
+        for name, data in files.items():
+            if data is not None:
+                member = tarfile.TarInfo(f"{top}/{name}")
+                member.size = len(data)
+                archive.addfile(member, io.BytesIO(data))
+    return folder / f"{top}.tar.gz"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({}, None),
+        ({"LICENSE-MIT": None}, r"LICENSE-MIT: is left out"),
+        ({"Cargo.lock": None}, r"Cargo.lock: is left out"),
+        ({"tests/law/test_privacy.py": None}, r"tests/law/test_privacy.py: is left out"),
+        ({f"python/{check_wheel.PAGE}": None}, r"bitldp.wasm: is left out"),
+        ({"notes.txt": b"text"}, r"notes.txt: is no file of the sources"),
+        ({"python/bitldp/_core.abi3.so": b"\x7fELF"}, r"_core.abi3.so: is no file of the sources"),
+        ({"PKG-INFO": b"Name: bitldp\nVersion: 9\n\n[a](docs/a.md)"}, r"leads to docs/a.md"),
+    ],
+)
+def test_what_is_wrong_with_an_sdist_is_seen(
+    changes: dict[str, bytes | None], message: str | None, tmp_path: Path
+) -> None:
+    faults = list(check_wheel.sdist_faults(sdist(tmp_path, changes), ADDRESS))
+    assert any(re.search(message, each) for each in faults) if message else faults == [], faults
+
+
+def test_a_wheel_of_another_project_is_refused(files: Files, tmp_path: Path) -> None:
+    wheel = written(tmp_path, files, f"other-{project.version()}-cp310-abi3-{TAG}.whl")
+    assert list(check_wheel.faults(wheel)) == ["its file name is not that of a wheel of this project"]

@@ -194,8 +194,9 @@ def test_the_decision_page_is_what_recommend_answers() -> None:
     import choosing
     import mechanisms
 
-    text = choosing.tables(mechanisms.sections(), (2.0,))
-    assert text.count('<table class="choice">') == len(choosing.TASKS)
+    links = mechanisms.sections()
+    text = "\n".join(choosing.table(each.task, links, (2.0,)) for each in choosing.TASKS)
+    assert all(f"<!-- site:choosing {each.task} -->" in choosing.sections() for each in choosing.TASKS)
     assert {each.task for each in choosing.TASKS} == set(TASKS)
     best = bitldp.recommend("frequency", epsilon=2.0, categories=1000)
     assert f">{type(best.mechanism).__name__}</a>" in text

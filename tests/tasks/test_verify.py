@@ -452,7 +452,7 @@ LIES: dict[Callable[[Report], None], str] = {
     _no_alternative: "a symbol has no law",
     _mute: "its law is mute",
     _mute_law: "its law is mute",
-    _never: "times is no number of symbols",
+    _never: "times is not a number of symbols",
     _not_kept: "has other columns than the plan releases and keeps",
     _hidden: "keeps other columns than its plan",
     _one_less: "has other mechanisms than its plan",

@@ -215,7 +215,7 @@ def _check_window(noise: Clamped, n: int) -> None:
     if n > most:
         raise ValueError(
             f"n: at most {most} for noise of {deviation:.0f} steps, got {n}; fewer output_bits allow more, "
-            f"and what {most} users reach holds of more users, too"
+            f"and the bound for {most} users also holds for more"
         )
 
 

@@ -109,7 +109,7 @@ class SummedVectors:
             most = max(1, math.floor(n * (_LARGEST / reach) ** 2))
             raise ValueError(
                 f"n: at most about {most} for noise of {noise.reach(1, 1e-22)} steps, got {n}; fewer "
-                f"output_bits allow more, and what {most} users reach holds of more users, too"
+                f"output_bits allow more, and the bound for {most} users also holds for more"
             )
 
     def epsilon(self, delta: float) -> float:

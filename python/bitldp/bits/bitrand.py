@@ -18,7 +18,8 @@ from bitldp.base.keys import RandomSource
 from bitldp.bits.fixed_point import Infinities, Sign
 from bitldp.bits.frr import FRR
 from bitldp.categorical.responses import LabelRR
-from bitldp.client.program import ClientProgram, Type
+from bitldp.client.program import ClientProgram
+from bitldp.client.record import Type
 from bitldp.estimate.accumulators import Accumulated, Accumulator, CountAccumulator
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.means import MeanAccumulator

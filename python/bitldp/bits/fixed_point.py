@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from bitldp._core import Bits, FixedPoint
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource, keys
-from bitldp.client.program import ClientProgram, ClientRecord, Type
+from bitldp.client.program import ClientProgram
+from bitldp.client.record import ClientRecord, Type
 from bitldp.estimate.intervals import LetterLaw
 from bitldp.estimate.statistics import WordCounts
 from bitldp.letters.reach import Reach
@@ -69,8 +70,8 @@ class FixedPointBits(Means):
         self._set(integer_bits=checks.integer("integer_bits", self.integer_bits, 0, self.bits - 1))
         if self.calibration != "exact" and self.unit != "record":
             raise ValueError(
-                f"unit: must be 'record' with calibration={self.calibration!r}, since the paper's claim is "
-                "about a record"
+                f"unit: must be 'record' with calibration={self.calibration!r}, since the paper's claim "
+                "covers a record"
             )
         codec = FixedPoint(
             self.bits, integer_bits=self.integer_bits, sign=self.sign, infinities=self.infinities

@@ -16,7 +16,8 @@ from bitldp._core import CHUNK, Design, KeyedRandomness, count_progressions, pac
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.categorical.supported import DesignCodes, Supported
-from bitldp.client.program import ClientProgram, PublicDraw, Type
+from bitldp.client.program import ClientProgram, PublicDraw
+from bitldp.client.record import Type
 from bitldp.design.blocks import Blocks, best
 from bitldp.estimate.accumulators import CountAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate, frequencies

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Matrix
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
-from bitldp.client.program import ClientProgram, ClientRecord, Type
+from bitldp.client.program import ClientProgram
+from bitldp.client.record import ClientRecord, Type
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import LIARS, Estimate
 from bitldp.estimate.intervals import LetterLaw
@@ -205,7 +206,7 @@ class MatrixResponse(Labelled, Frequencies):
             Without `values`, or where no unbiased decode exists.
         """
         if self.numbers is None:
-            raise ValueError("values: were not given; they say what number each category stands for")
+            raise ValueError("values: are required: the number that each category stands for")
         return self._inverse.letters
 
     def letter_variance(self) -> NDArray[np.float64]:

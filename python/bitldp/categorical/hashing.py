@@ -16,7 +16,8 @@ from bitldp.base import checks
 from bitldp.base.arrays import fill, zeros_if_refused
 from bitldp.base.keys import RandomSource
 from bitldp.categorical.supported import Supported
-from bitldp.client.program import ClientProgram, ClientRecord, PublicDraw, Type
+from bitldp.client.program import ClientProgram, PublicDraw
+from bitldp.client.record import ClientRecord, Type
 from bitldp.design.difference import is_prime
 from bitldp.mechanism.base import Output, Part
 from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown

@@ -15,7 +15,8 @@ from bitldp._core import Window, log_ratio, pack
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.categorical.hashing import OLH
-from bitldp.client.program import ClientProgram, Type
+from bitldp.client.program import ClientProgram
+from bitldp.client.record import Type
 from bitldp.mechanism.parameters import optional, whole
 from bitldp.privacy import ONE, Guarantee, calibrated, composed
 from bitldp.release.base import Call, called

@@ -16,7 +16,8 @@ from bitldp.base import checks
 from bitldp.base.arrays import fill, zeros_if_refused
 from bitldp.base.keys import RandomSource
 from bitldp.categorical.unary import UnaryEncoding, _sue_channel
-from bitldp.client.program import ClientProgram, Type
+from bitldp.client.program import ClientProgram
+from bitldp.client.record import Type
 from bitldp.mechanism.parameters import optional
 from bitldp.privacy import ONE, Guarantee, added, calibrated
 from bitldp.release.base import Call, Source, called

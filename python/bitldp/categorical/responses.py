@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Window
 from bitldp.base import checks
-from bitldp.client.program import ClientProgram, ClientRecord, Type
+from bitldp.client.program import ClientProgram
+from bitldp.client.record import ClientRecord, Type
 from bitldp.estimate.intervals import LetterLaw
 from bitldp.letters.spread import Mixed
 from bitldp.mechanism.base import Part, Takes

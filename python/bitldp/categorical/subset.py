@@ -116,7 +116,7 @@ class SubsetSelection(BitStrings, Supported):
         ones = int(counts.sum())
         if ones == n * self.size:
             return ""
-        return f"The reports hold {ones / n:.6g} ones each, where every honest one holds {self.size}"
+        return f"The reports hold {ones / n:.6g} ones each, but each should hold exactly {self.size}"
 
     def _support(self, reports: Any, categories: NDArray[np.int64]) -> NDArray[np.bool_]:
         return self._check_bits(reports)[..., categories] != 0

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Design
 from bitldp.base import checks
-from bitldp.client.program import ClientProgram, ClientRecord, Type
+from bitldp.client.program import ClientProgram
+from bitldp.client.record import ClientRecord, Type
 from bitldp.estimate.means import countable
 from bitldp.estimate.statistics import counts_of
 from bitldp.mechanism.base import Part, Takes

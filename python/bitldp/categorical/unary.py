@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Subset, Unary, count_ones
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
-from bitldp.client.program import ClientProgram, ClientRecord, Type
+from bitldp.client.program import ClientProgram
+from bitldp.client.record import ClientRecord, Type
 from bitldp.mechanism.base import Output, Part, Takes
 from bitldp.mechanism.frequencies import Labelled, TwoChances
 from bitldp.mechanism.law import INPUTS, TABLE, Block, Experiment, Pair, Symbols, spread

@@ -82,7 +82,7 @@ def _print(result: Any, unit: str) -> None:
         ("inputs", " against ".join(result.between)),
         ("reports", f"{result.n} of each input, confidence {result.confidence:g}"),
         ("would have seen", f"an excess of {number(result.detectable, 3)} at such an event, or more"),
-        ("verdict", "passes" if result.passed else "FAILS: the bound exceeds what is exact"),
+        ("verdict", "passes" if result.passed else "FAILS: the bound exceeds the exact epsilon"),
     )
     for name, value in rows:
         table.add_row(name, value)

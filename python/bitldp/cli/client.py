@@ -28,6 +28,10 @@ __all__ = ["client", "document_facts"]
 _PAGE = ("bitldp.js", "bitldp.d.ts", "bitldp.wasm")
 """Files of a page, which stand in the folder `web` of `bitldp.client` where they were built."""
 
+_IDS = ("u64", "digest", "text")  # of records whose answers stay
+
+_WRITTEN = "--float32, --ledger, --most, --header and --document are for a document that is written"
+
 _DOCUMENT = "client.json"  # beside the files of a page
 
 
@@ -43,10 +47,18 @@ def document_facts(document: ClientDocument) -> dict[str, Any]:
         "values": [_described(record) for record in document.program.records],
         "report_bytes": document.report_bytes(),
         "golden": "repeated",
+        "header": _headed(document),
         "answers": "drawn anew" if document.keyed is None else "the same for the same value",
         "most_reports": None if spends is None else {"ledger": spends[0], "most": spends[1]},
         "sentence": document.sentence(),
     }
+
+
+def _headed(document: ClientDocument) -> str:
+    """Return what stands before the codes of a report."""
+    if document.update is not None:
+        return "of an update's message"
+    return "of the wire format" if document.header else "none"
 
 
 def _described(record: ClientRecord) -> dict[str, Any]:
@@ -54,14 +66,16 @@ def _described(record: ClientRecord) -> dict[str, Any]:
     name = ", ".join(record.names) if record.names else counted(record.columns, "value")
     if record.below is not None:
         return {"columns": name, "type": record.type, "labels": record.labels, "refused": "other categories"}
-    refused = ["NaN"]
+    refused = [] if record.fill is not None else ["NaN"]
     if record.outside == "refuse":
         refused.append("numbers outside the interval")
+    own = {"intervals": record.intervals} if record.intervals else {"interval": record.interval}
     return {
         "columns": name,
         "type": record.type,
-        "interval": record.interval,
-        "refused": " and ".join(refused),
+        **own,
+        **({} if record.fill is None else {"missing": record.fill}),
+        "refused": " and ".join(refused) or "nothing",
     }
 
 
@@ -76,6 +90,7 @@ def _print(facts: dict[str, Any], console: Console) -> None:
         **({"delta": number(facts["delta"])} if facts["delta"] else {}),
         **({"given": facts["given"]} if facts["given"] else {}),
         "report": counted(facts["report_bytes"], "byte"),
+        "header": facts["header"],
         "answers": facts["answers"],
         "reports": "no limit but the client's own" if most is None else f"{most['most']} by {most['ledger']}",
         "golden report": facts["golden"],
@@ -87,8 +102,12 @@ def _print(facts: dict[str, Any], console: Console) -> None:
         extent = ""
         if record.get("interval"):
             extent = " from {:g} to {:g}".format(*record["interval"])
+        elif record.get("intervals"):
+            extent = " " + ", ".join("from {:g} to {:g}".format(*each) for each in record["intervals"])
         elif record.get("labels"):
             extent = f", {len(record['labels'])} labels"
+        if "missing" in record:
+            extent += f", {record['missing']:g} where it is missing"
         table.add_row(record["columns"], f"{record['type']}{extent}; refused: {record['refused']}")
     console.print(table)
     console.print(facts["sentence"])
@@ -155,6 +174,16 @@ def client(
         int | None,
         typer.Option(metavar="N", min=1, help="With --ledger: the most reports that a client sends."),
     ] = None,
+    header: Annotated[
+        bool, typer.Option("--header", help="Put a header and a checksum before each report.")
+    ] = False,
+    keyed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="IDS",
+            help="With --plan: the same answers of an id (u64, digest or text) give the same report.",
+        ),
+    ] = None,
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
@@ -171,16 +200,16 @@ def client(
         sources = [name for name, value in named.items() if value is not None]
         if len(sources) != 1:
             raise UsageError("one of FILE, --mechanism and --plan is needed")
-        if (ledger is None) != (most is None):
-            raise UsageError("--ledger and --most need each other")
-        spends = None if ledger is None or most is None else (ledger, most)
         if mechanism is None:
             for name in [*(["epsilon"] if epsilon is not None else []), *options]:
                 raise UsageError(f"{shown(name)} has no effect without --mechanism")
-        if file is not None and (float32 or spends or document):
-            raise UsageError("--float32, --ledger, --most and --document are for a document that is written")
+        settings = _settings(float32, ledger, most, header, keyed)
+        if file is not None and (document or float32 or header or ledger):
+            raise UsageError(_WRITTEN)
+        if keyed is not None and plan is None:
+            raise UsageError("--keyed has no effect without --plan")
         try:
-            text = _text(file, plan, mechanism, epsilon, options, "float32" if float32 else "float64", spends)
+            text = _text(file, plan, mechanism, epsilon, options, settings)
             made = open_document(text)  # as a client does
         except (DocumentError, NoDocumentError) as error:
             raise UsageError(str(error)) from None
@@ -200,14 +229,29 @@ def client(
             print(path)
 
 
+def _settings(
+    float32: bool, ledger: str | None, most: int | None, header: bool, keyed: str | None
+) -> dict[str, Any]:
+    """Return the options of a document that is written."""
+    if (ledger is None) != (most is None):
+        raise UsageError("--ledger and --most need each other")
+    if keyed is not None and keyed not in _IDS:
+        raise UsageError(f"--keyed {keyed}: must be one of {', '.join(_IDS)}")
+    return {
+        "dtype": "float32" if float32 else "float64",
+        "spends": None if ledger is None else (ledger, most),
+        "header": header,
+        **({} if keyed is None else {"keyed": keyed}),
+    }
+
+
 def _text(
     file: Path | None,
     plan: Path | None,
     mechanism: str | None,
     epsilon: float | None,
     options: dict[str, Any],
-    dtype: Any,
-    spends: tuple[str, int] | None,
+    settings: dict[str, Any],
 ) -> str:
     """Return the document that was named, or that of what was named."""
     if file is not None:
@@ -218,10 +262,10 @@ def _text(
     if plan is not None:
         from bitldp.tables import TablePlan
 
-        return TablePlan.read(plan).client_document(dtype=dtype, spends=spends)
+        return TablePlan.read(plan).client_document(**settings)
     budget, chosen = needed("--epsilon", epsilon), entry(needed("--mechanism", mechanism))
     chosen.check(options, entries())
     with warnings.catch_warnings():
         # The document states the exact epsilon alone.
         warnings.simplefilter("ignore", PrivacyClaimWarning)
-        return chosen.build(budget, options).client_document(dtype=dtype, spends=spends)
+        return chosen.build(budget, options).client_document(**settings)

@@ -205,15 +205,13 @@ def form_of(path: Path, named: str | None, option: str, delimiter: str | None = 
             raise UsageError(f"{option} {named}: must be one of {words}")
     elif path == PIPE:
         where = "standard input" if option == "--from" else "standard output"
-        raise UsageError(f"{option}: {where} has no suffix to tell its format; name one of {words}")
+        raise UsageError(f"{option}: {where} has no suffix; name its format, one of {words}")
     else:
         name = path.name.lower()
         ends = sorted((suffix for suffix in FORMS if name.endswith(suffix)), key=len)
         if not ends:
             shown = ", ".join(FORMS)
-            raise UsageError(
-                f"{path}: cannot tell the format from the suffix; use one of {shown}, or {option}"
-            )
+            raise UsageError(f"{path}: the suffix names no known format; use one of {shown}, or {option}")
         result = FORMS[ends[-1]]
     if result.kind == "csv" and result.delimiter == "," and delimiter is not None:
         result = replace(result, delimiter=delimiter)

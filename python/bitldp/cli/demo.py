@@ -176,7 +176,7 @@ def _table(by_budget: list[list[DemoAnswer]], records: int) -> Table:
     from rich.table import Table
 
     table = Table(
-        title=f"{records:,} people, each record randomized once: truth, and what the releases answer",
+        title=f"{records:,} people, each record randomized once: true answers, and answers of the releases",
         box=SIMPLE_HEAD,
         padding=(0, 1),
         show_edge=False,
@@ -241,7 +241,7 @@ def run(out: Path, console: Console) -> list[DemoAnswer]:
     console.print(
         f"{held} of {len(given)} intervals of 95 % hold the truth (* marks a miss). Shares are of "
         f"self-rated health, and of health and insurance together; visits above {VISITS[1]:g} count as "
-        f"{VISITS[1]:g}. Each ε is a release of its own.",
+        f"{VISITS[1]:g}. Each ε is a separate release.",
         markup=False,
         highlight=False,
     )
@@ -283,7 +283,7 @@ def _picture(by_budget: list[list[DemoAnswer]], out: Path) -> None:
         plot_variance(_ways(), _CURVE, ax=middle)
         plot_claims([each for each in claims() if each.source.startswith(_PAPERS)], ax=right)
     middle.set(title="Error of one report of a number in [-1, 1]", ylabel="variance, mean over inputs")
-    right.set(title="What papers claim, and what is so")
+    right.set(title="Claimed and exact ε of the papers' settings")
     right.legend(loc="lower right")
     for axes in (left, middle, right):
         axes.grid(True, which="major", color="0.92", linewidth=0.7)

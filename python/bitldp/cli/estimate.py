@@ -135,8 +135,8 @@ def estimate(
         list[str] | None,
         typer.Option(
             metavar="CONDITION",
-            help="Of a question: records that it is about, as income=high,low or date>=2026-01-31, by kept "
-            "columns or released ones. Repeatable: all hold.",
+            help="Condition of a question, such as income=high,low or date>=2026-01-31, on kept or "
+            "released columns. Repeatable: all must hold.",
         ),
     ] = None,
     every: Annotated[
@@ -229,7 +229,7 @@ def estimate(
                 raise UsageError("--plan: is for a TOML file, in place of --report")
             report, unchecked = plan, True
         if released == PIPE and report is None:
-            raise UsageError("--report: is needed when the table comes from standard input")
+            raise UsageError("--report: is required when the table comes from standard input")
         if not is_pipe(released) and not released.exists():
             raise UsageError(f"{released}: no such file")
         with ExitStack() as stack:
@@ -420,7 +420,7 @@ def _stated(report: Path, name: str) -> Any:
     try:
         return json.loads(report.read_text(encoding="utf-8"))[name]
     except FileNotFoundError:
-        raise UsageError(f"{report}: no such report; give it with --report") from None
+        raise UsageError(f"{report}: no such report; name it with --report") from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise UsageError(f"{report}: is not a privacy report that states its {name}") from None
 

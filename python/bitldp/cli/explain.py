@@ -241,7 +241,7 @@ def print_mechanisms(console: Console, *, as_json: bool = False) -> None:
             table.add_row(each.name, " or ".join(each.takes), each.summary)
         print_whole(console, table)
     console.print(
-        "bitldp explain NAME --epsilon E ... tells more about one of them; bitldp explain --all --epsilon E "
+        "bitldp explain NAME --epsilon E ... shows more about one of them; bitldp explain --all --epsilon E "
         "compares them"
     )
 
@@ -358,7 +358,8 @@ def explain(
     floor: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help=f"{SUM}: least number of honest clients that do not drop out; by default all."
+            metavar="N",
+            help=f"{SUM}: least number of clients that follow the protocol and stay; by default all.",
         ),
     ] = None,
     colluding: Annotated[

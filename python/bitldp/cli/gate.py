@@ -67,7 +67,7 @@ class Policy(NamedTuple):
 
 
 def gate(
-    policy: Annotated[Path, typer.Argument(help="TOML file with what may leave and its privacy budget.")],
+    policy: Annotated[Path, typer.Argument(help="TOML file of what may be sent, and the privacy budget.")],
     supernode: Annotated[
         str | None, typer.Option(help="Address of the SuperNode's Runtime API, as 127.0.0.1:9094.")
     ] = None,
@@ -95,7 +95,7 @@ def gate(
     begin: Annotated[
         bool, typer.Option("--begin", help="Create the ledger, which must not exist yet, and stop.")
     ] = False,
-    check: Annotated[bool, typer.Option("--check", help="Print what may leave, and stop.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Print what may be sent, and stop.")] = False,
 ) -> None:
     """Run a Flower app behind a gate that lets only private reports out.
 
@@ -211,13 +211,13 @@ def _say(policy: Policy) -> None:
     every, short = policy.times["every"], policy.times.get("short")
     steps = round(policy.times.get("deadline", every) / every)
     lines.append(
-        f"a reply leaves {number(every)} seconds after its question; its time tells nothing"
+        f"a reply is sent {number(every)} seconds after its question; its time reveals nothing"
         if steps == 1
         else f"a reply leaves a multiple of {number(every)} seconds after its question; which of "
         f"{steps} is the app's choice"
     )
     if short is not None:
-        lines.append(f"a reply that the app is not asked for leaves after {number(short)} seconds")
+        lines.append(f"a reply without the app is sent after {number(short)} seconds")
     print("\n".join(lines))
 
 
@@ -243,7 +243,7 @@ def _of_sums(mod: SummedMod | None) -> list[str]:
         return []
     agreement = mod.agreement
     return [
-        f"a number leaves as a share of {agreement.sum!r}, under masks",
+        f"each number is sent as a share of {agreement.sum!r}, under masks",
         f"by the agreement {agreement.digest.hex()} of {agreement.clients} clients",
         *str(agreement.sum.guarantee).splitlines(),
         *_cost("all sums cost central", mod.account),

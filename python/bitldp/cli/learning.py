@@ -495,8 +495,8 @@ def run(
             outcomes += [_try(name, method, budget, seeds) for budget in method.budgets]
     console.print(_table(outcomes, clean))
     console.print(
-        "Claimed ε: what was asked for, or a paper promises, for a record (features and label). Exact ε: "
-        "what the probabilities give; ! where the claim fails.\n"
+        "Claimed ε: the ε that was asked for, or that a paper claims, for a record (features and label). "
+        "Exact ε: computed from the probabilities; ! if the claim fails.\n"
         "The accuracy is paid for with the exact ε: at 10 or less, one release of all features teaches next "
         "to nothing, whatever was claimed."
     )

@@ -37,7 +37,7 @@ def ledger(
         typer.Argument(
             metavar="[MORE]...",
             help="check: privacy reports that the ledger must have charged. reserve: a name and its epsilon, "
-            "which replaces what the name had; 0 gives it back.",
+            "which replaces its earlier reservation; 0 releases it.",
         ),
     ] = None,
     delta: Annotated[float, typer.Option(metavar="D", help="With reserve: the delta to reserve.")] = 0.0,

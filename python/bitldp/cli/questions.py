@@ -152,7 +152,7 @@ def _refuse_others(kind: str, options: Mapping[str, str | None]) -> None:
     if options["by"] is not None and kind in ("table", *_FITS):
         raise UsageError(f"--by: cannot be combined with --{kind}")
     if options["by"] is None and kind == "difference":
-        raise UsageError("--difference: needs --by, whose groups it compares")
+        raise UsageError("--difference: needs --by, to name the groups to compare")
 
 
 def _floats(text: str, option: str) -> list[float]:

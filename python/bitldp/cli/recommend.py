@@ -73,9 +73,7 @@ def recommend(
             help="Number of records, for distribution and with --liars; of clients, for a secure sum.",
         ),
     ] = None,
-    liars: Annotated[
-        float | None, typer.Option(metavar="SHARE", help="Share of the records whose reports lie.")
-    ] = None,
+    liars: Annotated[float | None, typer.Option(metavar="SHARE", help="Share of clients that lie.")] = None,
     collections: Annotated[
         int | None,
         typer.Option(metavar="N", help="How often the same records are collected within --epsilon."),

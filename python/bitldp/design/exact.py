@@ -140,7 +140,7 @@ def settled(law: NDArray[np.float64], epsilon: float) -> Matrix:
     held = np.where(top > _NOTHING, np.maximum(held, top * math.exp(-epsilon)), 0.0)
     held /= held.sum(axis=1, keepdims=True)
     if not np.isfinite(held).all() or np.abs(held - law).max() > 1e-4:
-        raise DesignError("the solver's table is no law of that epsilon")
+        raise DesignError("the solver's table does not satisfy that epsilon")
     mean = held.mean(axis=0)
     share = 0.0
     for _ in range(_STEPS):

@@ -68,7 +68,7 @@ def settled(law: Floats, distances: Floats, epsilon: float) -> Matrix:
     held = np.where(live, np.maximum(law, 0.0), 0.0)
     held /= held.sum(axis=1, keepdims=True)
     if not np.isfinite(held).all() or np.abs(held - law).max() > 1e-4:
-        raise DesignError("the table under the metric is no law")
+        raise DesignError("the table under the metric is not a law")
     uniform = live / live.sum()
     widest = epsilon * float(distances.max())
     share = _FIRST

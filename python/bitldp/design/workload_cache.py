@@ -132,7 +132,7 @@ def _decoded(key: dict[str, Any], record: Any) -> Columns:
         raise DesignError(f"its numbers cannot be read: {error}") from None
     size = key["inputs"]
     if len(numbers) != len(chances) or not all(0 < each < (1 << size) - 1 for each in numbers):
-        raise DesignError("its sets are none of its inputs")
+        raise DesignError("its sets are not sets of its inputs")
     sets = np.array([[each >> place & 1 == 1 for place in range(size)] for each in numbers])
     return Columns(sets, np.array([chance / 2.0**64 for chance in chances]))
 

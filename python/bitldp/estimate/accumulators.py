@@ -94,7 +94,7 @@ class Accumulator(ABC):
 
     def take(self, n: int, integers: NDArray[Any]) -> None:
         """Add the integers of n reports, as `by_group` gives them for one group."""
-        raise TypeError(f"integers: a {type(self).__name__} holds none")
+        raise TypeError(f"integers: a {type(self).__name__} holds no integers")
 
     @abstractmethod
     def _state(self) -> dict[str, Any]:

@@ -112,8 +112,8 @@ class RotatedMeanAccumulator(MeanAccumulator):
         """
         if self.n * self._release.count > 1 and self._seen is not None and self._seen[0] == self._seen[1]:
             raise ValueError(
-                "reports.rotations: all are the same, and one rotation for everybody is biased; leave first= "
-                "out or give every record a rotation of its own, or ask for one by cohorts=1"
+                "reports.rotations: all are equal, and one rotation for everybody is biased; leave "
+                "first= out, give every record its own rotation, or ask for one rotation by cohorts=1"
             )
         return super().estimate()
 

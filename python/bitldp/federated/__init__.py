@@ -11,6 +11,7 @@ Needs the extra ``fl``. Flower's commands report usage statistics to its makers 
 
 from __future__ import annotations
 
+from bitldp.client.message import WireError, write
 from bitldp.federated.client.account import ClientAccount, RunBudgetWarning, SumsAccount
 from bitldp.federated.client.composed import Composed, ComposedAccount, composed
 from bitldp.federated.client.data import PrivateData, Released
@@ -33,7 +34,6 @@ from bitldp.federated.server.summing import SummingStrategy
 from bitldp.federated.simulation import Simulated, messages, simulate
 from bitldp.federated.wire.arrays import Layout, from_record, to_numpy, to_record
 from bitldp.federated.wire.codec import ReportForm, UpdateCodec, UpdatePlan, letters_of
-from bitldp.federated.wire.wire import WireError, write
 
 __all__ = [
     "BUDGET_SENTENCE",

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
+from bitldp.client.message import write
 from bitldp.federated.client.account import UPDATE
 from bitldp.federated.server.mean import ReportMean
 from bitldp.federated.wire.arrays import Layout
 from bitldp.federated.wire.codec import UpdateCodec, UpdatePlan
-from bitldp.federated.wire.wire import write
 from bitldp.ledger.budget import Ledger
 
 __all__ = ["Simulated", "Updates", "messages", "simulate"]

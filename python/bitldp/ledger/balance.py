@@ -133,7 +133,7 @@ class Balance:
             if entry.mechanism == RESERVATION:
                 after = (before or Reserved())._replace(epsilon=cost[0], delta=cost[1])
             elif before is None:
-                raise ValueError("reservation: the ledger has none of that name")
+                raise ValueError("reservation: the ledger has no reservation of that name")
             else:
                 used = before.used_epsilon + cost[0], before.used_delta + cost[1]
                 after = before._replace(used_epsilon=used[0], used_delta=used[1])

@@ -143,7 +143,7 @@ class Reach:
         if mean is None:
             return None
         if self.ends[0] == self.ends[1]:
-            raise ValueError("mean: is not supported, since an entry is a range; leave it out")
+            raise ValueError("mean: is not supported, since an entry is a range; leave mean out")
         means = np.asarray(checks.numbers("mean", mean), dtype=np.float64).reshape(-1)
         entries = self.values.shape[1] if self.counts is None else int(self.counts[0].sum())
         if len(means) not in (1, entries):

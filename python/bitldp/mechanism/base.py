@@ -111,7 +111,7 @@ class Mechanism(metaclass=_Hinting):
     _wire_output: ClassVar[Output] = "codes"
     _no_mean: ClassVar[str] = "its reports are not numbers"
     _no_frequencies: ClassVar[str] = "its reports are not categories"
-    _no_letters: ClassVar[str] = "the mean of its reports does not tell the input"
+    _no_letters: ClassVar[str] = "the mean of its reports does not determine the input"
 
     _no_document: ClassVar[str] = clients.NO_DOCUMENT  # why no other client can run it
 

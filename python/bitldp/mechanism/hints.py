@@ -24,7 +24,7 @@ def refuse_unknown(call: str, unknown: Mapping[str, Any], known: Iterable[str]) 
     """
     for name in unknown:
         if name == "seed":
-            raise TypeError(f"seed: {call} has none; did you mean rng=?")
+            raise TypeError(f"seed: {call} has no seed; did you mean rng=?")
         raise TypeError(_nearest(call, name, known))
 
 
@@ -62,7 +62,7 @@ def _unknown(kind: Any, name: str, known: list[str]) -> str:
     if name in before:
         return f"{name}: {call} has no such parameter; did you mean {before[name]}=?"
     if name == "seed":
-        return f"seed: {call} has none; randomness is an argument of its `randomize`, as rng="
+        return f"seed: {call} has no seed; pass rng= to its `randomize`"
     return _nearest(call, name, known)
 
 

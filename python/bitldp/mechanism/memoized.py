@@ -112,6 +112,7 @@ class Memoized:
         *,
         dtype: Literal["float32", "float64"] = "float64",
         ids: Literal["u64", "digest", "text"] = "u64",
+        header: bool = False,
     ) -> str:
         """Return the mechanism as data for clients that keep a key of their own; see `client_document`.
 
@@ -122,6 +123,8 @@ class Memoized:
             categories.
         ids : {"u64", "digest", "text"}
             What a client names a record by: a number, 32 bytes, or a text.
+        header : bool
+            Whether the header of the wire format and a checksum stand before each report.
 
         Returns
         -------
@@ -135,7 +138,7 @@ class Memoized:
             For a mechanism that no other client can run; the message says why.
         """
         checks.choice("ids", ids, ("u64", "digest", "text"))
-        return document_of(self._mechanism, dtype, keyed=KeyedAnswers(self._context, 0, ids))
+        return document_of(self._mechanism, dtype, keyed=KeyedAnswers(self._context, 0, ids), header=header)
 
     @property
     def _context(self) -> bytes:
@@ -205,7 +208,7 @@ class Memoized:
         """Pickle mechanism, question and the secret's reference; a key in bytes stays in its process."""
         if isinstance(self._secret, bytes):
             raise TypeError(
-                "Memoized: a key in bytes leaves its process in no pickle; give a bitldp.tables.ReleaseKey, "
+                "Memoized: a key in bytes cannot be pickled; pass a bitldp.tables.ReleaseKey, "
                 "which pickles as the name of its variable or file"
             )
         return _rebuild, (self._mechanism, self._secret, self._question)

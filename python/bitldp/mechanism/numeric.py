@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Cube, Shift
 from bitldp.base import checks
 from bitldp.base.arrays import position
-from bitldp.client.program import ClientProgram, ClientRecord, PublicDraw, Type
+from bitldp.client.program import ClientProgram, PublicDraw
+from bitldp.client.record import ClientRecord, Type
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.intervals import LetterLaw, Table
 from bitldp.estimate.means import MeanAccumulator, SampledMeanAccumulator, checked_pairs

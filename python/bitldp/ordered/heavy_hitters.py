@@ -96,7 +96,7 @@ class HeavyHitters(Mechanism):
     _sized_by: ClassVar[str | None] = None
     _no_document: ClassVar[str] = "its record is a word, of which version 1 of the schema hashes no beginning"
     _no_mean: ClassVar[str] = "its reports are of words; use estimate_top"
-    _no_frequencies: ClassVar[str] = "nobody could list its words; use estimate_top"
+    _no_frequencies: ClassVar[str] = "its words have no public list; use estimate_top"
     _words: Words = field(init=False, repr=False, compare=False)
     _hashed: Hashed = field(init=False, repr=False, compare=False)
     _lengths: tuple[int, ...] = field(init=False, repr=False, compare=False)
@@ -358,7 +358,7 @@ class HeavyHitters(Mechanism):
         """Return that of a word that is given beforehand: a liar chooses the group that shares are from."""
         if total:
             raise ValueError(
-                f"{type(self).__name__}: no sum of shares is bounded, since nobody can list the words"
+                f"{type(self).__name__}: sums of shares have no bound, since the words have no public list"
             )
         reach = Reach.of_counts(*self._check_informative(), 2, (0, 2))
         return (replace(reach, chance=1.0 / len(self._lengths)),)
@@ -530,7 +530,7 @@ class PrefixAccumulator(BatchAccumulator):
             n = int(np.count_nonzero(those))
             if n == 0:
                 raise ValueError(
-                    "reports: too few of the last group to choose words and to tell their shares"
+                    "reports: too few of the last group to choose words and to estimate their shares"
                 )
             supports = self._hashed.supports(
                 functions[those], codes[those].astype(np.uint32), self._words.keys(found), threads

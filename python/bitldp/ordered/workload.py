@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Matrix
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
-from bitldp.client.program import ClientProgram, ClientRecord, Type
+from bitldp.client.program import ClientProgram
+from bitldp.client.record import ClientRecord, Type
 from bitldp.design.certificate import Certificate, certified
 from bitldp.design.questions import MOST_ANSWERS, NAMES, gram_of, questions
 from bitldp.design.workload import MOST_INPUTS

@@ -15,7 +15,8 @@ from bitldp._core import Grid, pack
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
 from bitldp.client.mechanisms import no_document
-from bitldp.client.program import ClientProgram, ClientRecord, Type
+from bitldp.client.program import ClientProgram
+from bitldp.client.record import ClientRecord, Type
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import LIARS, Estimate
 from bitldp.estimate.intervals import LetterLaw

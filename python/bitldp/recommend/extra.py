@@ -32,7 +32,7 @@ def added(extra: Sequence[Extra]) -> list[tuple[str, Callable[[Question], Any]]]
         For anything else.
     """
     if isinstance(extra, (str, bytes)) or not np.iterable(extra):
-        raise TypeError("extra: must be a sequence of mechanisms, or of what makes one of an epsilon")
+        raise TypeError("extra: must be a sequence of mechanisms, or of functions of epsilon= for one")
     result: list[tuple[str, Callable[[Question], Any]]] = []
     for position, each in enumerate(extra):
         if not isinstance(each, (Mechanism, Matrix)) and not callable(each):
@@ -53,7 +53,7 @@ def _maker(each: Any) -> Callable[[Question], Any]:
             raise ValueError(f"makes no mechanism and no Matrix, but a {type(made).__name__}")
         exact = made.epsilon if isinstance(made, Matrix) else made.guarantee.record
         if isinstance(made, Mechanism) and made.guarantee.delta:
-            raise ValueError("has a delta, and what is compared has none")
+            raise ValueError("has a delta, and the comparison is of pure epsilon")
         if exact > question.epsilon * (1.0 + 1e-12):
             raise ValueError(f"has the exact epsilon {exact:.4g}, above {question.epsilon:.4g}")
         return made

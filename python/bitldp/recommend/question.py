@@ -107,7 +107,7 @@ def _check_use(task: str, given: dict[str, Any]) -> None:
     for name, value in given.items():
         if value is not None and name not in used[task]:
             tasks = " or ".join(repr(other) for other, names in used.items() if name in names)
-            raise ValueError(f"{name}: has no effect on task {task!r}, but on {tasks}; leave it out")
+            raise ValueError(f"{name}: has no effect on task {task!r}, only on {tasks}; leave it out")
     for name in _NEEDED.get(task, ()):
         if given[name] is None:
             verb = "is" if name in ("norm", "size") else "are"

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import CHUNK, Cap, KeyedRandomness, keystream, pack
 from bitldp.base import checks
 from bitldp.client.mechanisms import no_document
-from bitldp.client.program import ClientProgram, ClientRecord, Type
+from bitldp.client.program import ClientProgram
+from bitldp.client.record import ClientRecord, Type
 from bitldp.estimate.estimates import Estimate
 from bitldp.mechanism.attributes.release import payload, shape
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
@@ -483,7 +484,7 @@ class RecordCap(OnlyCategories):
         kinds = tuple(self._kind_of[each] for each in slots)
         chance, gain = self._law.chance(kinds), self._law.gain(kinds)
         if not chance:
-            raise ValueError(f"a report is about {self.m} of them, never about {len(kinds)} together")
+            raise ValueError(f"a report covers {self.m} of them, never {len(kinds)} together")
         if not gain:
             raise ValueError(f"with hits={self.hits} reports carry no joint information about them")
         alone = [self._law.chance((each,)) * self._law.gain((each,)) for each in kinds]

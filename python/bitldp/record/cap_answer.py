@@ -86,7 +86,7 @@ class CapAnswer(Supported):
         ones = int(counts.sum())
         if ones == n * self.size:
             return ""
-        return f"The reports hold {ones / n:.6g} ones each, where every honest one holds {self.size}"
+        return f"The reports hold {ones / n:.6g} ones each, but each should hold exactly {self.size}"
 
     def decode(self, reports: ArrayLike) -> NDArray[Any]:
         """Return the category of a report that is one, checked; unbiased letters of one that is a subset."""

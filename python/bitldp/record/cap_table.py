@@ -152,7 +152,7 @@ def table_law(law: CapLaw, kinds: tuple[int, ...]) -> TableLaw:
     chance = law.chance(kinds)
     if not chance:
         m = sum(law.drawn[0].counts)
-        raise ValueError(f"attributes: a report is about {m} of them, never about these together")
+        raise ValueError(f"attributes: a report covers {m} of them, never these together")
     gains: dict[tuple[int, ...], float] = {(): 1.0}
     order = range(len(kinds))
     for some in (each for size in order for each in combinations(order, size + 1)):

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks
 from bitldp.base.arrays import first
-from bitldp.client.program import ClientProgram, Type
+from bitldp.client.program import ClientProgram
+from bitldp.client.record import Type
 from bitldp.codecs import Categories
 from bitldp.estimate.estimates import Estimate
 from bitldp.mechanism.attributes.base import Answers, Attributes, AttributesAccumulator

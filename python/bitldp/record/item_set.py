@@ -189,7 +189,7 @@ class ItemSet(Padded, TwoChances):
         if self._name(self.categories) > _MOST:  # labels, of which there may be more
             raise ValueError(f"categories: must be at most {_MOST}, got {self._size}")
         names = _ORACLES if self.oracle == "best" else (self.oracle,)
-        made, refused = [], ValueError("oracle: none takes so many items")
+        made, refused = [], ValueError("oracle: no mechanism takes so many items")
         for name in names:
             try:
                 made.append(self._oracle(name))

@@ -439,7 +439,7 @@ def window_release(channel: Cap, interval: Ends) -> JointRelease:
     if math.ulp(max(abs(low), abs(high))) * _RESOLUTION > step:
         raise ValueError(
             f"interval: ({low}, {high}) is too narrow for its distance from 0; {levels - 1} steps in it "
-            "cannot be told apart in double precision"
+            "cannot be distinguished in double precision"
         )
     points, grid = equidistant(interval, levels), Grid(levels, low=low, high=high)
     exact, inside = channel.epsilon, channel.high / ONE

@@ -70,5 +70,5 @@ def drawn_together(count: int, drawn: int | None, every: int) -> tuple[float, fl
         return 1.0, 1.0
     chance = math.perm(drawn, count) / math.perm(every, count)
     if not chance:
-        raise ValueError(f"a report is about {drawn} of them, never about {count} together")
+        raise ValueError(f"a report covers {drawn} of them, never {count} together")
     return (drawn / every) ** count / chance, chance

@@ -76,8 +76,8 @@ def shifted(
     step = (high - low) / steps
     if steps > 1 and math.ulp(max(abs(low), abs(high))) * _RESOLUTION > step:
         raise ValueError(
-            f"interval: ({low}, {high}) is too narrow for its distance from 0; {steps} steps in it cannot "
-            "be told apart in double precision"
+            f"interval: ({low}, {high}) is too narrow for its distance from 0; {steps} steps in it "
+            f"cannot be distinguished in double precision"
         )
     points, grid = equidistant(interval, steps + 1), Grid(steps + 1, low=low, high=high)
     if places is None:

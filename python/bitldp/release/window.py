@@ -123,8 +123,8 @@ def windowed(cells: int, width: int, epsilon: float, interval: Interval) -> Wind
     step = (high - low) / slides
     if width > 1 and math.ulp(max(abs(low), abs(high))) * _RESOLUTION > step:
         raise ValueError(
-            f"interval: ({low}, {high}) is too narrow for its distance from 0; {slides} steps in it cannot "
-            "be told apart in double precision"
+            f"interval: ({low}, {high}) is too narrow for its distance from 0; {slides} steps in it "
+            f"cannot be distinguished in double precision"
         )
     before = width // 2
     grid = Grid(cells, low=low - before * step, high=high + (width - 1 - before) * step)

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Select
 from bitldp.base import checks
-from bitldp.client.program import ClientProgram, ClientRecord, Type
+from bitldp.client.program import ClientProgram
+from bitldp.client.record import ClientRecord, Type
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.mechanism.base import Part, Takes
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols, worst_pair

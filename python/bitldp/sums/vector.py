@@ -150,7 +150,7 @@ class Vector(SumKind):
     @property
     def _steps(self) -> float:
         if self.steps is None:
-            raise ValueError("steps: none are chosen yet; a SecureSum chooses them by its budget and clients")
+            raise ValueError("steps: not chosen yet; a SecureSum chooses them by its budget and clients")
         return self.steps
 
     @property

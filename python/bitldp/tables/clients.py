@@ -12,17 +12,22 @@ import pyarrow as pa
 from bitldp.base import checks
 from bitldp.base.errors import PlanError
 from bitldp.base.keys import keys
-from bitldp.client.document import Promise
-from bitldp.client.mechanisms import joined
+from bitldp.client.document import KeyedAnswers, Promise
+from bitldp.client.mechanisms import joined, unsealed
+from bitldp.client.message import Header, record_header
 from bitldp.client.notation import NoDocumentError
-from bitldp.client.program import ClientProgram, Type, spelled
+from bitldp.client.program import ClientProgram, spelled
+from bitldp.client.record import Type
 from bitldp.client.writing import GOLDEN_SEED, golden_inputs, write
 from bitldp.privacy import Guarantee
 from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.labels import Labels
 from bitldp.tables.numbers import NumericColumns
+from bitldp.tables.presence import Presence
 
 __all__ = ["ClientForm"]
+
+_PRESENT = ("missing", "present")
 
 
 class ClientForm(ABC):
@@ -46,11 +51,15 @@ class ClientForm(ABC):
         *,
         dtype: Literal["float32", "float64"] = "float64",
         spends: tuple[str, int] | None = None,
+        header: bool = False,
+        keyed: Literal["u64", "digest", "text"] | None = None,
     ) -> str:
         """Return the plan as data that a client in another language reads, checks and runs.
 
         A record is the values of all columns, each called by its name; categories have their labels. A value
-        that is missing is refused, or is the last category, called "", with ``nulls="category"``.
+        that is missing is refused, or is the last category, called "", with ``nulls="category"``. A number
+        that is missing is given as NaN with ``nulls="fill"``, and the client takes the public one; with
+        ``nulls="report"``, "missing" or "present" is given behind it, as a value of its own.
 
         Parameters
         ----------
@@ -60,6 +69,13 @@ class ClientForm(ABC):
         spends : (str, int), optional
             Name of a ledger of the client, and how many reports it may send, at least 1. None: no limit but
             the client's own.
+        header : bool
+            Whether a client puts the header of the wire format and a checksum before each report:
+            `from_clients` refuses those of another plan, and damaged ones. At most eight arrays of codes.
+        keyed : {"u64", "digest", "text"}, optional
+            For clients that make a report a function of a secret, of the record's id and of its values: what
+            names a record, a number, 32 bytes, or a text. Under `TableRelease.client_secret` the reports are
+            those of the release. None: each report is drawn anew.
 
         Returns
         -------
@@ -70,11 +86,12 @@ class ClientForm(ABC):
         Raises
         ------
         PlanError
-            For a column that no other client can release, and for columns that are kept.
+            For a column that no other client can release, and for columns that are kept. With `keyed`, for a
+            column that it releases with fresh randomness alone.
         """
         kind: Type = "f32" if checks.choice("dtype", dtype, ("float32", "float64")) == "float32" else "f64"
         if self.keep:
-            raise PlanError("keep: a form has no columns that leave as they are")
+            raise PlanError("keep: a form cannot keep columns as they are; leave keep out")
         program = self._program(kind)
         guarantee = self.guarantee
         promise = Promise(
@@ -87,7 +104,16 @@ class ClientForm(ABC):
         )
         # Each part was compared with its mechanism when its own document was written.
         own = [key for key in keys(GOLDEN_SEED, program.streams) if key is not None]
-        return write(program, promise, program.codes(golden_inputs(program), own), spends=spends)
+        golden = program.codes(golden_inputs(program), own)
+        head = self._header(program).encoded() if header else b""
+        answers = None
+        if keyed is not None:
+            checks.choice("keyed", keyed, ("u64", "digest", "text"))
+            answers = KeyedAnswers(b"", 0, keyed, apart=True)
+            for codec, part in zip(self.codecs, program.parts, strict=True):
+                if not part.is_plain:
+                    raise PlanError(f"{codec.settings.title}: a client draws its reports anew, with no key")
+        return write(program, promise, golden, keyed=answers, spends=spends, header=head)
 
     def from_clients(self, reports: Sequence[bytes]) -> pa.Table:
         """Return the reports that clients sent as a table that the plan released.
@@ -95,7 +121,7 @@ class ClientForm(ABC):
         Parameters
         ----------
         reports : sequence of bytes
-            Of one record each, as a client of `client_document` makes them.
+            Of one record each, as a client of `client_document` makes them, all with a header or none.
 
         Returns
         -------
@@ -110,9 +136,12 @@ class ClientForm(ABC):
             index.
         PlanError
             For a column that no other client can release, and for columns that are kept.
+        WireError
+            For a message that is damaged, or of another plan.
         """
         program = self._program("f64")
-        arrays, made = program.received(reports), []
+        codes = unsealed(reports, program, lambda: self._header(program))
+        arrays, made = program.received(codes), []
         for codec, part in zip(self.codecs, program.parts, strict=True):
             own, arrays = arrays[: len(part.fields)], arrays[len(part.fields) :]
             reported = joined(codec.mechanism, own)
@@ -124,6 +153,14 @@ class ClientForm(ABC):
         table = pa.table([values for _, values in made], names=[name for name, _ in made])
         facts = {b"bitldp.plan": self.digest, b"bitldp.epsilon": repr(self.guarantee.record)}
         return table.replace_schema_metadata({name: text.encode() for name, text in facts.items()})
+
+    def _header(self, program: ClientProgram) -> Header:
+        """Return what stands before a report of one record."""
+        values = sum(each.columns for each in program.records)
+        try:
+            return record_header("TablePlan", bytes.fromhex(self.digest)[:16], values, program.fields)
+        except ValueError as error:
+            raise PlanError(str(error)) from None
 
     def _program(self, numbers: Type) -> ClientProgram:
         """Return what a client does to a record."""
@@ -143,20 +180,31 @@ def _written_values(codec: ColumnCodec, reports: Any) -> Any:
 
 def _part(codec: ColumnCodec, numbers: Type) -> ClientProgram:
     """Return what a client does to the columns of a codec."""
-    policy, title = codec.settings.missing.policy, codec.settings.title
-    if policy not in ("refuse", "category"):
-        raise PlanError(f"{title}: {codec.settings.spelled('nulls', policy)} has no client document")
-    scaled = isinstance(codec, NumericColumns) and codec.scales is not None
-    if not isinstance(codec, (Labels, NumericColumns)) or scaled or codec.settings.unit is not None:
+    missing, title = codec.settings.missing, codec.settings.title
+    numbers_alone, there = isinstance(codec, NumericColumns), isinstance(codec, Presence)
+    if missing.filled and not (numbers_alone or there):
+        raise PlanError(f"{title}: {codec.settings.spelled('nulls', missing.policy)} has no client document")
+    if not (isinstance(codec, Labels) or numbers_alone or there) or codec.settings.unit is not None:
         raise PlanError(f"{title}: a client takes categories, and numbers in the units of the mechanism")
+    scales = codec.scales if isinstance(codec, NumericColumns) else None
     try:
         codec.mechanism.client_document()  # which compares it with the mechanism
-        program: ClientProgram = codec.mechanism._program(numbers)
+        program: ClientProgram = codec.mechanism._program("f64" if scales else numbers)
     except NoDocumentError as error:
         raise PlanError(f"{title}: {error}") from None
     if program.record is None:
         raise PlanError(f"{title}: a client takes categories, and numbers")
-    labels: tuple[str, ...] | None = None
+    record = replace(program.record, labels=None, names=tuple(codec.columns))
     if isinstance(codec, Labels):
-        labels = (*codec.categories, *([""] if policy == "category" else []))
-    return replace(program, record=replace(program.record, labels=labels, names=tuple(codec.columns)))
+        extra = [""] if missing.policy == "category" else []
+        record = replace(record, labels=(*codec.categories, *extra))
+    elif isinstance(codec, Presence):
+        record = replace(record, labels=_PRESENT, names=tuple(codec.names))
+    elif missing.filled:
+        record = replace(record, fill=float(missing.fill))
+    if scales is not None:
+        if record.outside == "refuse":
+            raise PlanError(f"{title}: a client moves numbers outside an interval of their own to its ends")
+        own = tuple((float(low), float(high)) for low, high in scales.intervals)
+        record = replace(record, interval=None, intervals=own, span=scales.span)
+    return replace(program, record=record)

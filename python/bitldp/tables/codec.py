@@ -219,7 +219,7 @@ class ColumnCodec(ABC):
             if len(mechanism._report_parts) > 1:
                 raise PlanError(f"{name}: a report has two parts; with public=False it is one code")
             if output not in (None, "codes"):
-                raise PlanError(f"{asked}: a report of {name} is a code, and none of a category; use codes")
+                raise PlanError(f"{asked}: a report of {name} is a code, not a category; use codes")
             return "codes"
         if output == "codes" and len(mechanism._report_parts) > 1:
             sampled = spelled("spend", "sample")
@@ -546,7 +546,7 @@ class ColumnCodec(ABC):
             factor, chance = mechanism._together([self.columns.index(each) for each in columns])
         except ValueError as error:
             raise PlanError(
-                f"columns {names}: one report of {self.settings.mechanism} does not tell them together "
+                f"columns {names}: one report of {self.settings.mechanism} does not cover them together "
                 f"({error}); a plan with a mechanism for each column (GRR, OUE, Piecewise, whose epsilons "
                 "add up) would, or one with RecordCap, JointWindow or MixedCap for all of them"
             ) from None

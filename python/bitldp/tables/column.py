@@ -199,7 +199,7 @@ class Column:
         if len(mechanism._members) == 1:
             if self.label is not None:
                 raise PlanError(
-                    f"label: {type(mechanism).__name__} has none; give the column a mechanism of its own"
+                    f"label: {type(mechanism).__name__} has no label; give the column a mechanism of its own"
                 )
             settings = self.settings(mechanism)
             if self.nulls == "report":

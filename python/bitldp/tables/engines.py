@@ -114,8 +114,8 @@ class EngineRelease(ABC):
             )
         if self.counting:
             raise PlanError(
-                f"{method}: a store counts in one process, and an engine's workers share none; release whole "
-                "tables where the store is, or micro-batches by release.stream()"
+                f"{method}: a store works in one process, and an engine's workers do not share it; release "
+                "whole tables where the store is, or micro-batches by release.stream()"
             )
 
     # -- ids of all partitions, which an engine shows one by one

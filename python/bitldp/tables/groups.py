@@ -67,7 +67,7 @@ def key_type(name: str, arrow_type: pa.DataType) -> pa.DataType:
     if any(each(kind) for each in (*kept, types.is_decimal)):
         return kind
     raise PlanError(
-        f"group_by: column {name!r} holds {kind}; groups are told apart by text, bytes, numbers, booleans, "
+        f"group_by: column {name!r} holds {kind}; groups may be text, bytes, numbers, booleans, "
         "dates and times"
     )
 

@@ -103,9 +103,7 @@ class ReleaseKey:
     def __reduce__(self) -> tuple[Callable[..., ReleaseKey], tuple[Any, ...]]:
         """Pickle the reference; a key without one stays in its process."""
         if self._reference is None:
-            raise TypeError(
-                "a generated release key leaves its process in no pickle; use from_env or from_file"
-            )
+            raise TypeError("a generated release key cannot be pickled; use from_env or from_file")
         return getattr(ReleaseKey, self._reference[0]), (self._reference[1],)
 
 

@@ -156,7 +156,7 @@ class Days:
     @contextmanager
     def _opened(self, owner: str) -> Iterator[sqlite3.Connection]:
         if self.path is None:
-            raise PlanError("store: this release has none")
+            raise PlanError("store: this release has no store")
         with locked(self.path):
             if os.name == "posix" and self.path.exists() and self.path.stat().st_mode & 0o077:
                 raise PlanError(f"{self.path}: others may read it; a store is its owner's alone (chmod 600)")

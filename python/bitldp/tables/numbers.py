@@ -308,7 +308,9 @@ class Reals(NumericColumns, takes="reals"):
         spread = getattr(mechanism, "_spread", None)
         known = None if spread is None else squares(spread, letters)
         if known is None:
-            raise refused(title, self.settings.mechanism, of, "too few letters tell them from other squares")
+            raise refused(
+                title, self.settings.mechanism, of, "too few letters separate them from other squares"
+            )
         values, bias = known
         note = f"squares are at most {bias * self.unit(self.columns[place]) ** 2:.3g} too large"
         return by_code(column, values, codes, squared(made.span), 0.0, note)
@@ -329,7 +331,7 @@ class Reals(NumericColumns, takes="reals"):
                     f"column {made.column!r}",
                     self.settings.mechanism,
                     of,
-                    "too few letters tell them from other squares",
+                    "too few letters separate them from other squares",
                 )
             values, bias = known
             note = f"squares are at most {bias * self.unit(self.columns[place]) ** 2:.3g} too large"

@@ -49,7 +49,7 @@ class Parts:
         PlanError
         """
         if other is self or self._names & other._names:
-            raise PlanError("other: counts what is counted here already; each part is merged once")
+            raise PlanError("other: was counted already; merge each part once")
         refuse_two_snapshots(self._snapshots | other._snapshots, "other: holds")
 
     def merge(self, other: Parts) -> None:

@@ -350,9 +350,7 @@ class TableRelease(ChargedRelease):
         if key is None and snapshot:
             raise PlanError("snapshot: is for a release with a key; without one every evaluation is its own")
         if plan.types and record is not None and record not in plan.types:
-            raise PlanError(
-                f"record: the plan states types, and none of {record!r}; plan.typed states it, too"
-            )
+            raise PlanError(f"record: the plan states types, but not that of {record!r}; plan.typed adds it")
         if days is not None and key is None:
             raise PlanError("memoize: needs a key and the column of the records' ids")
         if days is not None and days.path is None and not plan.types:
@@ -403,10 +401,25 @@ class TableRelease(ChargedRelease):
     def _derived(self, purpose: str, *, series: bool = False) -> bytes:
         """Return a key for a purpose, of the snapshot or of all of them."""
         if self._key is None:
-            raise PlanError("key: this release has none")
+            raise PlanError("key: this release has no key")
         purpose = purpose if self.days is None else f"memoized {purpose}"
         names = (purpose, self.plan.digest, self.record or "", "" if series else self.snapshot)
         return self._key.derive(b"bitldp.tables", *(name.encode() for name in names))
+
+    def client_secret(self) -> bytes:
+        """Return the secret under which keyed clients make the reports of this release.
+
+        It is of 32 bytes, derived from the key, the plan, the column of ids and the snapshot. A client of the
+        plan's `client_document` with `keyed` has it in place of the key: whoever has it can test values.
+
+        Raises
+        ------
+        PlanError
+            For a release without a key, and for one that is memoized.
+        """
+        if self.days is not None:
+            raise PlanError("memoize: no other client keeps the store of a memoized release")
+        return self._derived("coins")
 
     def _of_series(self, purpose: str) -> bytes:
         return self._derived(purpose, series=True)
@@ -553,7 +566,7 @@ class TableRelease(ChargedRelease):
     def _pseudonyms(self, column: Any) -> pa.Array:
         """Return the pseudonyms of ids, which are the same in all releases under the key."""
         if self._key is None or self.record is None:
-            raise PlanError("key: this release has none")
+            raise PlanError("key: this release has no key")
         return pseudonyms(column, self.record, self._key.derive(b"bitldp.tables", b"pseudonym"))
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
@@ -572,7 +585,7 @@ class TableRelease(ChargedRelease):
         if self.days is None:
             self._repeatable("stream")
             if path is None:
-                raise PlanError("path: a private file is needed, which tells which records were seen")
+                raise PlanError("path: must be a private file, which records the ids that were seen")
             return StreamRelease(self, path)
         if path is not None or self.days.path is None:
             raise PlanError("stream: of a memoized release it takes no file, and needs most= and store=")

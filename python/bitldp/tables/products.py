@@ -144,7 +144,7 @@ def cautions(law: Ratio) -> list[str]:
     """Return what a reader of a ratio should know of it."""
     spread = np.sqrt(np.maximum(law.variances[2], 0.0) / law.n)
     near = law.bottom <= _DEVIATIONS * spread
-    return ["too few records there to tell them from none" if each else "" for each in near]
+    return ["too few records to distinguish the group from an empty one" if each else "" for each in near]
 
 
 def points_of(own: Read) -> NDArray[np.float64]:

@@ -201,4 +201,4 @@ def _plain(value: Any) -> Any:
         return sorted((_plain(each) for each in value), key=repr)
     if isinstance(value, Iterable):
         return [_plain(each) for each in value]
-    raise TypeError(f"arguments: a {type(value).__name__} is none of a question")
+    raise TypeError(f"arguments: a {type(value).__name__} is not an argument of a question")

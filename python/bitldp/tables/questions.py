@@ -287,7 +287,9 @@ class Questions:
         kept = _named(by)
         codec = word_column(self.codec(column), column, kept, self.plan.keep)
         if self.within:
-            raise PlanError(f"where: goes by kept columns with top({column!r}), whose words nobody listed")
+            raise PlanError(
+                f"where: needs kept columns for top({column!r}), since its words have no public list"
+            )
         counted = yield self.counting([], [], kept=kept, own=self._homes[column][1])
         return topped(codec, counted, most, self.options)
 
@@ -353,7 +355,7 @@ class Questions:
         """Return what counts products of readings, each of a column of its own."""
         if len(reads) > _MOST_FACTORS:
             raise PlanError(
-                f"question: is about {len(reads)} released columns; {_MOST_FACTORS} are answered at once"
+                f"question: reads {len(reads)} released columns; a question may read {_MOST_FACTORS}"
             )
         return self.counting(*resolved(self.plan.codecs, reads, terms), **options)
 

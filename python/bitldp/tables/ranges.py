@@ -261,7 +261,7 @@ class Ranges(Points, takes="ordered"):
         points = self._numbers
         if self.points > _MOST:
             raise PlanError(
-                f"column {column!r}: has {self.points:,} points; {_MOST:,} are told apart in a question"
+                f"column {column!r}: has {self.points:,} points; {_MOST:,} can be distinguished in a question"
             )
         try:
             if of != "category":

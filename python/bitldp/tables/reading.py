@@ -27,10 +27,10 @@ _GRID = 36  # bits of an entry that is summed with others
 _POINTS = 16  # from which on the dither of a number says little of its square
 
 _WOULD = {
-    "number": "a plan that releases it as a number (Piecewise, or GRR with interval=) would tell means",
-    "square": "a plan with Piecewise, SquareWave or Laplace, or with GRR on the points of an interval, would "
-    "tell squares, too",
-    "category": "a plan with GRR and interval=, or with SquareWave, would tell the shares of its points",
+    "number": "a plan that releases it as a number (Piecewise, or GRR with interval=) would give means",
+    "square": "a plan with Piecewise, SquareWave or Laplace, or with GRR on the points of an interval, "
+    "would give squares, too",
+    "category": "a plan with GRR and interval=, or with SquareWave, would give the shares of its points",
 }
 
 
@@ -119,7 +119,7 @@ def refused(title: str, mechanism: str, of: Of, because: str = "") -> PlanError:
     """Return the refusal of what a column does not tell, with the plan that would."""
     what = {"number": "numbers", "square": "squares of numbers", "category": "shares"}[of]
     reason = f" ({because})" if because else ""
-    return PlanError(f"{title}: reports of {mechanism} tell no {what}{reason}; {_WOULD[of]}")
+    return PlanError(f"{title}: reports of {mechanism} do not give {what}{reason}; {_WOULD[of]}")
 
 
 def by_code(
@@ -161,7 +161,9 @@ def indicators(column: str, labels: tuple[Any, ...], mechanism: Any, rate: float
     """
     size = len(labels)
     if size > _MOST:
-        raise PlanError(f"column {column!r}: has {size:,} categories; {_MOST:,} are told apart in a question")
+        raise PlanError(
+            f"column {column!r}: has {size:,} categories; {_MOST:,} can be distinguished in a question"
+        )
     of_answers = hasattr(mechanism, "_indicator_variances")  # its `variance` is that of other questions
     variance = mechanism._indicator_variances() if of_answers else mechanism.variance(np.arange(size))
     own = variance.diagonal() + 1.0

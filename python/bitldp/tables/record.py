@@ -229,7 +229,7 @@ class Record(ColumnCodec, takes="record"):
         if of == "square":
             known = squares(part._spread, letters)
             if known is None:
-                raise ValueError(f"numbers are on {len(part.points)} points, too few to tell squares")
+                raise ValueError(f"numbers are on {len(part.points)} points, too few to estimate squares")
             letters, bias = known
             span, floor, note = (
                 squared(span),

@@ -27,14 +27,14 @@ def word_column(codec: ColumnCodec, column: str, by: Sequence[str], keep: Sequen
     """
     if not isinstance(codec, WordColumn):
         raise PlanError(
-            f"column {column!r}: its values are of a public list, or numbers: share({column!r}) tells all of "
-            "them; a plan with HeavyHitters would find words that nobody listed"
+            f"column {column!r}: its values are of a public list, or numbers: share({column!r}) gives "
+            f"the shares of all; a plan with HeavyHitters would find words without a list"
         )
     for name in by:
         if name not in keep:
             raise PlanError(
                 f"by: column {name!r} is not kept; a plan that keeps it, or releases {column!r} by GRR or "
-                "OUE with a public list of words, would tell them by it"
+                "OUE with a public list of words, would give them by it"
             )
     return codec
 

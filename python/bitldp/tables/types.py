@@ -114,7 +114,7 @@ def checked_types(types: Any, codecs: Sequence[ColumnCodec]) -> dict[str, str]:
             raise PlanError(f"types: {name!r} must be one of {', '.join(TYPES)}")
     names = [name for codec in codecs for name in codec.inputs]
     if types and (absent := [name for name in names if name not in types]):
-        raise PlanError(f"types: column {absent[0]!r} has none; either all columns have a type, or none has")
+        raise PlanError(f"types: column {absent[0]!r} has no type; give types to all columns or to none")
     others = [name for name in types if name not in names]
     if len(others) > 1:
         raise PlanError(f"types: {others[1]!r} is not a column of the plan, nor the ids' column")

@@ -81,7 +81,7 @@ def dates(column: Any, name: str, first_row: int) -> Any:
     days = pc.floor_temporal(naive, unit="day")
     wrong = pc.not_equal(days, naive)
     if pc.any(wrong).as_py():
-        raise _refused(wrong, name, first_row, "is no midnight, where dates are")
+        raise _refused(wrong, name, first_row, "is not midnight, and the column holds dates")
     return days.cast(pa.date32())
 
 
@@ -198,7 +198,7 @@ def features_of(table: pa.Table, name: str, features: Sequence[str], first_row: 
     else:
         other = pc.not_equal(pc.list_value_length(column), width)
         if pc.any(other).as_py():
-            raise _refused(other, name, first_row, f"is no list of {width}, as the mechanism takes")
+            raise _refused(other, name, first_row, f"is not a list of {width}, which the mechanism needs")
     flat = pc.list_flatten(column)
     starts = np.arange(table.num_rows, dtype=np.int64) * width
     return pa.table({each: flat.take(pa.array(starts + j)) for j, each in enumerate(features)})

@@ -37,7 +37,7 @@ class WordColumn(ColumnCodec, takes="words"):
         for name, value in (("categories", settings.categories), ("interval", settings.interval)):
             if value is not None:
                 raise PlanError(
-                    f"{settings.title}: {name}: {settings.mechanism} takes words that nobody lists"
+                    f"{settings.title}: {name}: {settings.mechanism} takes words without a public list"
                 )
         if missing.policy == "report" or (missing.policy == "category" and self._alphabet is None):
             raise PlanError(
@@ -121,7 +121,7 @@ class WordColumn(ColumnCodec, takes="words"):
                 f"has other letters than the {len(self._alphabet or '')} of the alphabet, or more than "
                 f"{self.mechanism.length}"
                 if texts
-                else f"is no integer of {self.mechanism.bits} bits"
+                else f"is not an integer of {self.mechanism.bits} bits"
             )
             raise DataError(f"row {row}, column {column!r}: {longest}")
         fill = ("" if texts else 0) if missing.fill is None else missing.fill
@@ -154,8 +154,9 @@ class WordColumn(ColumnCodec, takes="words"):
     def reading(self, column: str, of: Of) -> Reading:
         """Refuse: no report stands for a word; see `ColumnCodec.reading`."""
         raise PlanError(
-            f"column {column!r}: reports of {self.settings.mechanism} tell its most frequent words alone, by "
-            f"top({column!r}); a plan with GRR or OUE and a public list of them would tell more"
+            f"column {column!r}: reports of {self.settings.mechanism} give only its most frequent "
+            f"words, by "
+            f"top({column!r}); a plan with GRR or OUE and a public list of them would give all shares"
         )
 
     def labelled(self, words: Any) -> list[Any]:
@@ -172,7 +173,7 @@ class WordColumn(ColumnCodec, takes="words"):
     def doubt(found: Estimate, j: int) -> str:
         """Return what a reader of a word should know of it."""
         rare = found.value[j] < _CLEAR * found.stderr[j]
-        return "may be nobody's word: its share is not told from 0" if rare else ""
+        return "may be nobody's word: its share is not significantly above 0" if rare else ""
 
     def answers(self, counts: Any, intervals: Intervals) -> Iterator[dict[str, Any]]:
         """Yield the shares of the most frequent words."""

@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _no_number(text: str) -> NoReturn:
     """Refuse NaN and infinity, which no JSON has."""
-    raise ValueError("a number of the report is none")
+    raise ValueError("a number of the report is not a number")
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ class FilePart(NamedTuple):
 
 def parts_of(folder: Path, listed: Any) -> list[FilePart]:
     """Return the files of a folder; they must be those that are listed, with their bytes, and no others."""
-    must(folder.is_dir(), "is NOT the folder that the report is about")
+    must(folder.is_dir(), "is NOT the folder of the report")
     there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
     names = [each["name"] for each in listed]
     must(there - {_REPORT} == set(names) and len(set(names)) == len(names), "has other files than the report")
@@ -98,7 +98,7 @@ def _text(path: Path) -> io.TextIOWrapper:
         try:
             zstd = import_module("compression.zstd")  # of the standard library from Python 3.14 on
         except ImportError:
-            raise Unproven("what zstd compressed is read by Python 3.14 and later") from None
+            raise Unproven("files compressed with zstd need Python 3.14 or later") from None
         return io.TextIOWrapper(zstd.open(path), encoding="utf-8-sig", newline="")
     packed: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open}
     binary: Any = packed.get(start[:2], open)(path, "rb")

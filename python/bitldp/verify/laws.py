@@ -67,7 +67,7 @@ def well_formed(law: Any) -> None:
     must(isinstance(law, list) and len(law) > 0, "its law is empty")
     for symbols in law:
         times, laws = symbols["times"], symbols["laws"]
-        must(type(times) is int and times >= 1, "times is no number of symbols")
+        must(type(times) is int and times >= 1, "times is not a number of symbols")
         must(isinstance(laws, list) and len(laws) > 0, "a symbol has no law")
         each = symbols.get("each", [times] * len(laws))
         must(len(each) == len(laws) and all(type(n) is int and n >= 1 for n in each), "each is no number")

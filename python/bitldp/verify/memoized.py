@@ -30,7 +30,7 @@ def memoized(report: Mapping[str, Any], total: Decimal) -> Iterator[Statement]:
     must(report["repeatable"] is True, "memoized reports are made with a key")
     must(isinstance(said["series"], str) and said["series"] != "", "the series has no name")
     most, given = said["most"], said["given"]
-    must(most is None or (type(most) is int and most >= 1), "memoized: most is no number of values")
+    must(most is None or (type(most) is int and most >= 1), "memoized: most is not a number of values")
     must(isinstance(given, str) and "the reports show when" in given, "memoized hides that changes show")
     times = 1 if most is None else most
     printed = decimal(said["epsilon_exact"])

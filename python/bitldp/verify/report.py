@@ -472,7 +472,7 @@ def _file(report: Mapping[str, Any], path: Path) -> Iterator[Statement]:
         parts = [FilePart(path, report["rows"], set())]
     else:
         parts = parts_of(path, listed)
-        must(canonical(listed) == report["output_sha256"], "is NOT the folder that the report is about")
+        must(canonical(listed) == report["output_sha256"], "is NOT the folder of the report")
         yield Statement(PROVEN, f"the folder matches the digest in the report, with its {len(parts):,} files")
     names: list[str] = []
     allowed: dict[str, tuple[set[str] | None, int]] = {}

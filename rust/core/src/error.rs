@@ -93,7 +93,7 @@ impl fmt::Display for Error {
                 write!(f, "{name}: element {index} (in C order) is not allowed; {reason}")
             }
             Error::Output { reason } => write!(f, "out: {reason}"),
-            Error::Memory { bytes } => write!(f, "no memory of {bytes} bytes is left"),
+            Error::Memory { bytes } => write!(f, "not enough memory for {bytes} bytes"),
             Error::Entropy => f.write_str("the operating system gave no random bytes for a key"),
             Error::Threads { reason } => write!(f, "BITLDP_THREADS: {reason}"),
             Error::Isa { reason } => write!(f, "BITLDP_ISA: {reason}"),
@@ -120,7 +120,7 @@ mod tests {
         );
         assert_eq!(text(Error::Shape { name: "x", reason: "3 features".into() }), "x: 3 features");
         assert_eq!(text(Error::Output { reason: "too small".into() }), "out: too small");
-        assert_eq!(text(Error::Memory { bytes: 8 }), "no memory of 8 bytes is left");
+        assert_eq!(text(Error::Memory { bytes: 8 }), "not enough memory for 8 bytes");
         assert!(text(Error::Entropy).contains("random"));
         assert!(text(Error::Isa { reason: "unknown".into() }).contains("BITLDP_ISA"));
     }

@@ -62,14 +62,14 @@ impl Words<'_> {
         let wrong = |name, reason: &str| Err(Error::Shape { name, reason: reason.into() });
         let rising = self.offsets.is_sorted() && self.offsets.first().is_some_and(|&first| first >= 0);
         if !rising || self.offsets.last().is_some_and(|&last| last as u64 > self.bytes.len() as u64) {
-            return wrong("offsets", "they must not fall, nor reach past the bytes, and one is needed");
+            return wrong("offsets", "must not be empty or decrease, and must end within the bytes");
         }
         let words = self.offsets.len() - 1;
         if self
             .positions
             .is_some_and(|positions| positions.iter().any(|&position| i64::from(position) >= words as i64))
         {
-            return wrong("positions", "there are not as many words");
+            return wrong("positions", "a position is beyond the last word");
         }
         Ok(())
     }

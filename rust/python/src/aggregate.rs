@@ -51,8 +51,10 @@ impl<'py> Argument<'py> {
                 return Err(PyValueError::new_err(text));
             }
             (None, _) if !array.len().is_multiple_of(of_record) => {
-                let text =
-                    format!("{name}: {} elements are no whole number of records of {of_record}", array.len());
+                let text = format!(
+                    "{name}: {} elements are not a whole number of records of {of_record}",
+                    array.len()
+                );
                 return Err(PyValueError::new_err(text));
             }
             (None, _) => array.len() / of_record,

@@ -251,7 +251,7 @@ impl<'py> Target<'py> {
 /// `MemoryError` where no address reaches them.
 pub(crate) fn packed_len(reports: usize, bits: impl TryInto<usize>) -> PyResult<usize> {
     let bits = bits.try_into().ok().and_then(|bits| reports.checked_mul(bits));
-    let too_many = || PyMemoryError::new_err(format!("no memory for {reports} packed reports is left"));
+    let too_many = || PyMemoryError::new_err(format!("not enough memory for {reports} packed reports"));
     bits.map(|bits| bits.div_ceil(8)).ok_or_else(too_many)
 }
 
@@ -293,7 +293,7 @@ pub(crate) fn new_zeros<'py, T: Element>(
             let array = py.import("numpy")?.call_method1("zeros", (elements, T::get_dtype(py)))?;
             Ok(array.cast_into::<PyArray1<T>>()?)
         }
-        _ => Err(PyMemoryError::new_err(format!("no memory for {rows} rows of {columns} is left"))),
+        _ => Err(PyMemoryError::new_err(format!("not enough memory for {rows} rows of {columns}"))),
     }
 }
 
@@ -303,7 +303,7 @@ pub(crate) fn new_zeros<'py, T: Element>(
 /// `MemoryError` where there is no room for it.
 pub(crate) fn copied<T: Element + Copy, D: Dimension>(array: ArrayView<'_, T, D>) -> PyResult<Vec<T>> {
     let mut elements = Vec::new();
-    let refused = |_| PyMemoryError::new_err(format!("no memory for {} elements is left", array.len()));
+    let refused = |_| PyMemoryError::new_err(format!("not enough memory for {} elements", array.len()));
     elements.try_reserve_exact(array.len()).map_err(refused)?;
     elements.extend(array.iter().copied());
     Ok(elements)

@@ -119,7 +119,7 @@ channel! {
                 ("progressions", None) => DesignFamily::Progressions,
                 ("halves", None) => DesignFamily::Halves,
                 ("translates" | "progressions" | "halves", _) => {
-                    return Err(PyValueError::new_err("order: needed for translates, and not allowed for others"));
+                    return Err(PyValueError::new_err("order: is required for translates, and not allowed for other families"));
                 }
                 _ => return Err(PyValueError::new_err("family: translates, progressions or halves is needed")),
             };

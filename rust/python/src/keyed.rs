@@ -126,7 +126,7 @@ impl KeyedRandomness {
     /// The randomness of one column of some of the records, by their indices: one value of each.
     fn taken(&self, records: PyReadonlyArray1<'_, i64>, column: Whole) -> PyResult<KeyedRandomness> {
         let (indices, column) = (copied(records.as_array())?, count("column", column)?);
-        let outside = || PyIndexError::new_err("records: no such index");
+        let outside = || PyIndexError::new_err("records: an index is out of range");
         let index = |&index: &i64| usize::try_from(index).ok().filter(|&index| index < self.__len__());
         let indices: Vec<usize> = indices.iter().map(index).collect::<Option<_>>().ok_or_else(outside)?;
         let digests = |ids: &[[u8; 32]]| indices.iter().map(|&index| ids[index]).collect();

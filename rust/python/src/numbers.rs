@@ -64,7 +64,7 @@ impl<'a, 'py, T: for<'b> FromPyObject<'b, 'py>> FromPyObject<'a, 'py> for List<T
         }
         if items.len() != said {
             return Err(PyValueError::new_err(
-                "a sequence is needed whose length is the number of its items",
+                "a sequence is needed whose length equals the number of its items",
             ));
         }
         Ok(List(items))

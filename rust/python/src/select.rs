@@ -105,7 +105,7 @@ channel! {
             signed: bool,
         ) -> PyResult<Select> {
             if signed && nothing.is_some() {
-                return Err(PyValueError::new_err("nothing: not offered with signed=True"));
+                return Err(PyValueError::new_err("nothing: is not available with signed=True"));
             }
             let nothing = nothing
                 .map(|nothing| nothing.get("nothing", "2**64 - 1", |nothing| nothing.try_into().ok()))
@@ -161,7 +161,7 @@ channel! {
         /// is no room for them.
         fn weights<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
             let (mut all, d) = (Vec::new(), self.0.runs().map(|(count, _)| count as usize).sum());
-            all.try_reserve_exact(d).map_err(|_| PyMemoryError::new_err(format!("no room for {d} weights")))?;
+            all.try_reserve_exact(d).map_err(|_| PyMemoryError::new_err(format!("not enough memory for {d} weights")))?;
             for (count, weight) in self.0.runs() {
                 all.resize(all.len() + count as usize, weight);
             }

@@ -68,6 +68,9 @@ def test_a_plan_becomes_a_form(tmp_path: Path) -> None:
         (("--plan", "plan.toml", "--epsilon", 1), "--epsilon has no effect without --mechanism"),
         (("--plan", "plan.toml", "--categories", 4), "--categories has no effect without --mechanism"),
         (("nothing.json", "--float32"), "are for a document that is written"),
+        (("nothing.json", "--header"), "are for a document that is written"),
+        (("nothing.json", "--keyed", "u64"), "--keyed has no effect without --plan"),
+        (("--plan", "plan.toml", "--keyed", "name"), "--keyed name: must be one of u64, digest, text"),
         (("nothing.json",), "cannot be read as text"),
         (("--mechanism", "duchi", "--epsilon", 1, "--most", 3), "--ledger and --most need each other"),
         (("--mechanism", "cldp", "--features", 3, "--epsilon", 1), "CLDP: has no client document"),
@@ -96,3 +99,20 @@ def test_a_page_needs_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert invoke(*arguments).exit_code == 0
     assert (tmp_path / "web" / "bitldp.wasm").read_text() == "bitldp.wasm"
     assert open_document((tmp_path / "web" / "client.json").read_text(encoding="utf-8")).epsilon == 1.0
+
+
+def test_a_form_with_gaps_is_shown(tmp_path: Path) -> None:
+    plan = TablePlan(
+        [
+            Column(bitldp.Piecewise(epsilon=1.0, interval=(0.0, 120.0)), "minutes", nulls="report"),
+            Column(bitldp.Piecewise(epsilon=2.0, features=2), ["height", "age"], interval=[(1, 2), (18, 90)]),
+        ]
+    )
+    plan.write(tmp_path / "plan.toml")
+    made = invoke("client", "--plan", tmp_path / "plan.toml", "--header", "--keyed", "u64", "--show")
+    assert made.exit_code == 0, made.stderr
+    said = " ".join(made.stdout.split())
+    assert "60 where it is missing; refused: nothing" in said
+    assert "from 1 to 2, from 18 to 90; refused: NaN" in said
+    assert "of the wire format" in said
+    assert "the same for the same value" in said

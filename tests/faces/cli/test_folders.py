@@ -134,7 +134,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bytes(
     done = invoke(*run, "out")
     assert done.exit_code == 0, done.output
     if after:
-        assert f"goes on: {after} of 6 files are there" in done.stderr
+        assert f"continues: {after} of 6 files are there" in done.stderr
     whole, again = bytes_of(folder / "whole"), bytes_of(folder / "out")
     assert again.pop(REPORT) != whole.pop(REPORT)  # which says the output's name
     assert again == whole
@@ -182,7 +182,7 @@ def test_what_another_run_left_is_not_taken_over(
         left.write_bytes(left.read_bytes()[:-1])
     done = invoke("perturb", "in", "-o", "out", *KEYED[:-1], *more)
     assert done.exit_code == 0, done.output
-    assert ("goes on: 1 of 6" in done.stderr) == (change == "bytes")
+    assert ("continues: 1 of 6" in done.stderr) == (change == "bytes")
     assert change == "bytes" or "goes on" not in done.stderr
     assert invoke("perturb", "in", "-o", "other", *KEYED, *more).exit_code == 0
     one, other = bytes_of(folder / "out"), bytes_of(folder / "other")
@@ -319,7 +319,7 @@ def lies_of_all(folder: Path) -> None:
             "is NOT the file of the report",
         ),
         (lies, "has 51 rows, by the report 50"),
-        (lies_of_all, "is NOT the folder that the report is about"),
+        (lies_of_all, "is NOT the folder of the report"),
     ],
     ids=["one less", "one more", "other bytes", "another count", "another digest"],
 )
@@ -377,7 +377,7 @@ def test_a_folder_is_replaced_only_where_it_is_a_release(folder: Path) -> None:
     Path("out/mine.txt").write_text("mine")
     done = invoke("perturb", "in", "-o", "out", *KEYED, "--force")
     assert done.exit_code == 2
-    assert "holds other files than those of a release" in done.output
+    assert "holds files that are not of a release" in done.output
     assert Path("out/mine.txt").read_text() == "mine"
 
 
@@ -390,7 +390,7 @@ def test_a_folder_is_replaced_only_where_it_is_a_release(folder: Path) -> None:
         (("in/*.parquet", "-o", "out"), "in/*.parquet: no files there"),
         (("in", "-", "-o", "out"), "standard input is one table"),
         (("in", "in/survey=a/people-000.parquet", "-o", "out"), "is named twice"),
-        (("plan.toml", "key", "-o", "out"), "cannot tell the format"),
+        (("plan.toml", "key", "-o", "out"), "the suffix names no known format"),
         (("in", "-o", "no/out"), "the folder no does not exist"),
         (("in", "-o", "plan.toml/"), "is a file or a link"),
         (("in", "-o", "out", "--report", "r.json"), "the report of a folder is written into it"),

@@ -107,7 +107,7 @@ def test_a_reservation_is_drawn_on_by_name(spent):
     assert ledger(spent, "remaining").output == "3.0\n"
     other = release(spent, "june.csv", "--reserve", "June")
     assert other.exit_code == 2
-    assert "reservation: the ledger has none of that name" in other.output
+    assert "reservation: the ledger has no reservation of that name" in other.output
     assert not (spent / "june.csv").exists()
 
 

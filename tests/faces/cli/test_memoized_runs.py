@@ -316,7 +316,7 @@ def test_a_killed_run_of_many_files_goes_on_to_the_same_bytes(folder: Path, afte
     assert not (folder / "out" / "tuesday").exists()
     done = run_many(folder, "tuesday", *ledger)
     assert done.exit_code == 0, done.output
-    assert (f"goes on: {after} of 6 files are there" in done.output) == bool(after)
+    assert (f"continues: {after} of 6 files are there" in done.output) == bool(after)
     assert files(folder, "tuesday") == files(folder, "whole")
     with Ledger.open(folder / "ledger") as found:
         assert found.spent == 2.0
@@ -396,7 +396,7 @@ def test_many_files_without_a_cap_need_no_store(folder: Path) -> None:
                 assert run_many(folder, "1", "--snapshot", day, *ledger, most=0).exit_code == 1
         done = run_many(folder, f"{day}", "--snapshot", day, *ledger, *begun, most=0)
         assert done.exit_code == 0, done.output
-        assert ("goes on: 3 of 6" in done.output) == bool(day)
+        assert ("continues: 3 of 6" in done.output) == bool(day)
     assert rows(folder, "0")[30:] == rows(folder, "1")[30:]
     with Ledger.open(folder / "ledger") as found:
         assert found.spent == 2.0

@@ -171,12 +171,12 @@ def test_a_delimiter_is_of_text_with_commas(folder: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("-", "-o", "out.csv"), "--from: standard input has no suffix to tell its format; name one of csv"),
-        (("-", "-o", "-", "--from", "csv"), "--report: is needed"),
+        (("-", "-o", "out.csv"), "--from: standard input has no suffix; name its format, one of csv"),
+        (("-", "-o", "-", "--from", "csv"), "--report: is required"),
         (("-", "-o", "-", "--from", "xls", "--report", "r"), "--from xls: must be one of csv, tsv"),
         (("-", "-o", "-", "--from", "csv", "--to", "xls", "--report", "r"), "--to xls: must be one of"),
         (("people.csv", "-o", "out.csv", "--report", "r"), "--report: is for -o -"),
-        (("people.csv", "-o", "out.gz"), "out.gz: cannot tell the format from the suffix"),
+        (("people.csv", "-o", "out.gz"), "out.gz: the suffix names no known format"),
         (("people.csv", "-o", "-", "--report", "none/r"), "the folder none does not exist"),
         (("people.csv", "-o", "-", "--report", "plan.toml"), "is the run's own --plan"),
         (("-", "-o", "out.csv", "--from", "csv", "--from", "tsv"), "--from: given 2 times"),
@@ -195,7 +195,7 @@ def test_what_does_not_go_together_is_said(
 def test_an_estimate_of_a_pipe_needs_its_report(folder: Path) -> None:
     result = run(b"", "estimate", "-", "--from", "csv")
     assert result.exit_code == 2
-    assert "--report: is needed" in result.stderr
+    assert "--report: is required" in result.stderr
 
 
 @pytest.mark.parametrize("cut", [5, 40, 5_000, -9, -1])

@@ -217,8 +217,8 @@ def test_a_state_of_a_ledger_that_cannot_be_is_false(small: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--mechanism", "grr"), "--plan: says mechanisms and columns itself"),
-        (("--columns", "height"), "--plan: says mechanisms and columns itself; leave out --columns"),
+        (("--mechanism", "grr"), "--plan: names mechanisms and columns"),
+        (("--columns", "height"), "--plan: names mechanisms and columns; leave out --columns"),
         (("--keep", "id", "--integer-bits", "8"), "leave out --keep, --integer-bits"),
         (("--seed", "1"), "--seed does not work with --plan"),
         (("--record", "id"), "--record needs the release key"),

@@ -127,7 +127,9 @@ def test_wrong_command_lines(people: Path, options: tuple[object, ...], fragment
 def test_paths(people: Path, tmp_path: Path) -> None:
     common = (*FRR, "--columns", "age")
     refused(invoke("perturb", tmp_path / "none.csv", "-o", tmp_path / "o.csv", *common), 2, "no such file")
-    refused(invoke("perturb", people, "-o", tmp_path / "o.xlsx", *common), 2, "cannot tell the format")
+    refused(
+        invoke("perturb", people, "-o", tmp_path / "o.xlsx", *common), 2, "the suffix names no known format"
+    )
     refused(invoke("perturb", people, "-o", tmp_path / "o.npy", *common), 2, "a .npy array is written as")
     refused(invoke("perturb", people, "-o", tmp_path / "no" / "o.csv", *common), 2, "does not exist")
     link = tmp_path / "link.csv"

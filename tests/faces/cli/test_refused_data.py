@@ -187,7 +187,8 @@ def test_a_file_of_text_is_not_an_arrow_file(tmp_path: Path) -> None:
 
 
 def test_threads_of_arrow_hold_nothing_of_python(people: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A thread that asks for the interpreter while it shuts down aborts the process, now and then.
+    # A thread that asks for the interpreter while it shuts down aborts the process, now and then. One whose
+    # file was closed reads on, now and then, from the file that was opened next under the same number.
     opened, open_csv = [], pa.csv.open_csv
 
     def spy(source: object, **options: object) -> object:
@@ -200,7 +201,7 @@ def test_threads_of_arrow_hold_nothing_of_python(people: Path, monkeypatch: pyte
     refused(result, 1, "row 2, column 'age': not a number")
     ((source, options),) = opened
     assert isinstance(source, pa.OSFile)
-    assert source.closed
+    assert not source.closed
     assert options.invalid_row_handler is None
 
 

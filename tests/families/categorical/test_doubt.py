@@ -59,7 +59,7 @@ def test_the_bound_is_above_the_exact_tail() -> None:
 def test_subsets_are_of_one_size() -> None:
     mechanism = bitldp.SubsetSelection(16, epsilon=1.0)
     assert drawn(mechanism, np.arange(16), 1).doubt == ""
-    assert "every honest one holds 4" in drawn(mechanism, np.arange(16), 1, liars=1, ones=16).doubt
+    assert "each should hold exactly 4" in drawn(mechanism, np.arange(16), 1, liars=1, ones=16).doubt
 
 
 def test_several_reports_of_one_answer_are_not_doubted() -> None:

@@ -89,7 +89,7 @@ def test_labels_numbers_and_streams() -> None:
     packed = mechanism.randomize(["a", "e"] * 500, rng=1, output="packed")
     accumulator.update(packed, output="packed", records=1000)
     np.testing.assert_array_equal(accumulator.estimate().value, mechanism.estimate_frequencies(reports).value)
-    with pytest.raises(ValueError, match="values: were not given"):
+    with pytest.raises(ValueError, match="values: are required"):
         bitldp.from_matrix(GIVEN).estimate_mean(reports)
     dependent = bitldp.from_matrix([[0.5, 0.5], [0.5, 0.5]])
     assert dependent.guarantee.record == 0.0

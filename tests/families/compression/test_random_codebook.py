@@ -243,7 +243,7 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="finite"):
         mechanism.randomize(np.array([[0.0, np.nan, 0.0, 0.0]]))
     shared = RotatedReports(np.full(5, 7, np.uint32), np.zeros(5, np.uint32))
-    with pytest.raises(ValueError, match="all are the same"):
+    with pytest.raises(ValueError, match="all are equal"):
         mechanism.estimate_mean(shared)
     silent = RandomCodebook(5, epsilon=0.0)
     with pytest.raises(ValueError, match="epsilon 0"):

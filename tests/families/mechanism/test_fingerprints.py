@@ -12,9 +12,13 @@ from typing import Any, ClassVar
 import bitldp
 import numpy as np
 import pytest
+
+pytest.importorskip("flwr", reason="the extra fl is not installed")
+
+from bitldp.client.mechanisms import fingerprint_digest
+from bitldp.client.message import CHECKSUM, compare, parse
 from bitldp.federated.wire.arrays import Layout
 from bitldp.federated.wire.codec import UpdateCodec
-from bitldp.federated.wire.wire import CHECKSUM, compare, fingerprint_digest, parse
 from bitldp.ledger import Ledger
 from bitldp.mechanism.parameters import stable_name
 from support.cases import CASES, FAMILIES, MIXED, ORDERED, Case

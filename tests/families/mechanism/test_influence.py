@@ -246,7 +246,7 @@ def test_heavy_hitters_liars_choose_the_group() -> None:
     p, q = mechanism._hashed.chances()
     liars = 0.01 / (0.01 + 0.99 / groups)
     assert mechanism.influence(0.01) == pytest.approx(liars * (1.0 - q) / (p - q))
-    with pytest.raises(ValueError, match="nobody can list the words"):
+    with pytest.raises(ValueError, match="the words have no public list"):
         mechanism.influence(0.01, total=True)
 
 

@@ -143,7 +143,7 @@ def test_each_adds_few(name: str) -> None:
         ("PS", (6, 2, 1.0), {}, "did you mean PS(6, k=2, epsilon=1.0)?"),
         ("GRR", (10,), {"epsilom": 1.0}, "epsilom: GRR has no such parameter; did you mean epsilon=?"),
         ("LabelRR", (), {"classes": 4, "epsilon": 1.0}, "did you mean categories=?"),
-        ("GRR", (3,), {"epsilon": 1.0, "seed": 3}, "`randomize`, as rng="),
+        ("GRR", (3,), {"epsilon": 1.0, "seed": 3}, "pass rng= to its `randomize`"),
         ("CrossPolytope", (9,), {"epsilon": 1.0, "seed": 3}, "did you mean public_seed=?"),
     ],
 )
@@ -158,7 +158,7 @@ def test_a_call_that_does_not_fit_says_what_is_meant(
 @pytest.mark.parametrize(
     ("named", "message"),
     [
-        ({"seed": 2}, "seed: randomize has none; did you mean rng=?"),
+        ({"seed": 2}, "seed: randomize has no seed; did you mean rng=?"),
         ({"outptu": "codes"}, "outptu: randomize has no such parameter; did you mean output=?"),
     ],
 )

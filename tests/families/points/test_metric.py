@@ -154,7 +154,7 @@ def test_refusals(options, message):
 
 def test_a_law_that_is_none_is_refused():
     line = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
-    with pytest.raises(DesignError, match="no law"):
+    with pytest.raises(DesignError, match="is not a law"):
         metric.settled(np.full((3, 3), 0.1), line, 1.0)
     with pytest.raises(DesignError, match="no integers"):
         metric.settled(np.eye(3) * 0.7 + 0.1, line, 1.0)

@@ -153,9 +153,9 @@ def test_a_failed_solve_raises(monkeypatch):
 
 
 def test_a_law_that_is_none_is_refused():
-    with pytest.raises(DesignError, match="no law of that epsilon"):
+    with pytest.raises(DesignError, match="does not satisfy that epsilon"):
         exact.settled(np.eye(3), 1.0)
-    with pytest.raises(DesignError, match="no law of that epsilon"):
+    with pytest.raises(DesignError, match="does not satisfy that epsilon"):
         exact.settled(np.full((3, 3), 0.1), 1.0)
     near = np.array([[0.7310586, 0.2689414], [0.2689414, 0.7310586]])  # e^1 : 1, rounded up
     channel = exact.settled(near, 1.0)

@@ -411,7 +411,7 @@ def test_refusals(sizes: list[int], options: dict[str, Any], message: str) -> No
 
 def test_tables_that_cannot_be_are_refused() -> None:
     one = bitldp.RecordCap([2, 3], epsilon=1.0, m=1)
-    with pytest.raises(ValueError, match="never about these together"):
+    with pytest.raises(ValueError, match="never these together"):
         one.table_accumulator((0, 1))
     half = bitldp.RecordCap([3, 4, 3], epsilon=2.0, m=3, hits=2, subset=(2, 2, 1))
     with pytest.raises(ValueError, match="carry no joint information about them"):

@@ -127,7 +127,7 @@ class Lying:
 
 @pytest.mark.parametrize(("says", "has"), [(10**18, 1), (0, 2), (1, 3)])
 def test_a_length_that_lies_is_refused(says: int, has: int) -> None:
-    with pytest.raises(ValueError, match="whose length is the number of its items"):
+    with pytest.raises(ValueError, match="whose length equals the number of its items"):
         csv_rows(Lying(says, has), ",")
     assert bytes(csv_rows(Lying(2, 2), ",")) == b"0,0\n1,1\n2,2\n"
 

@@ -24,7 +24,7 @@ def test_no_selection_fits_the_wire(dimensions: int) -> None:
         UpdateCodec(stages, **options)
     plan = UpdateCodec(stages, **options, allow_biased=True).plan(layout)
     assert sum(part.columns * part.bits for part in plan.header.fields) == stages.report_bits
-    from bitldp.federated.wire.wire import write
+    from bitldp.client.message import write
 
     def wire(index: int) -> np.ndarray:
         return plan.decode(write(plan.header, [np.array([index], np.uint8), np.array([0], np.uint8)]))

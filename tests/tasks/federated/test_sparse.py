@@ -11,9 +11,9 @@ import pytest
 pytest.importorskip("flwr", reason="the extra fl is not installed")
 
 import bitldp
+from bitldp.client.message import read
 from bitldp.federated import Layout, ReportMean, UpdateCodec, UpdatePlan, WireError
 from bitldp.federated.wire.codec import Named
-from bitldp.federated.wire.wire import read
 
 CODECS = {
     "piecewise": UpdateCodec(lambda d: bitldp.Piecewise(epsilon=8.0, features=d, spend="sample"), clip=0.7),

@@ -13,9 +13,9 @@ import pytest
 pytest.importorskip("flwr", reason="the extra fl is not installed")
 
 import bitldp
+from bitldp.client.message import MAGIC, VERSION, Field, Header, parse, read, write
 from bitldp.federated import Layout, UpdateCodec, WireError
 from bitldp.federated.wire.codec import ReportForm
-from bitldp.federated.wire.wire import MAGIC, VERSION, Field, Header, parse, read, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -144,8 +144,8 @@ def test_no_length_is_trusted(place):
 @pytest.mark.parametrize(
     ("made", "reason", "sentence"),
     [
-        (lambda: b"", "garbage", "no report of bitldp"),
-        (lambda: b"\x93NUMPY" + bytes(300), "garbage", "no report of bitldp"),
+        (lambda: b"", "garbage", "not a report of bitldp"),
+        (lambda: b"\x93NUMPY" + bytes(300), "garbage", "not a report of bitldp"),
         (lambda: forged(report(), 4, b"\x03"), "version", "wire version 3, this side reads 1 to 2"),
         (lambda: report("Piecewise"), "mechanism", "of mechanism Piecewise, expected Duchi"),
         (lambda: report("Duchi-sample"), "mechanism", "of a Duchi with other parameters"),

@@ -336,7 +336,7 @@ def test_reservations_keep_a_part_of_the_budget():
     assert (ledger.spent, ledger.reservations) == (3.5, {"May": 0.0, "June": 0.0})
     again = Ledger.from_json(ledger.to_json())
     assert (again.spent, again.reservations, again.state()) == (3.5, ledger.reservations, ledger.state())
-    with pytest.raises(ValueError, match="reservation: the ledger has none of that name"):
+    with pytest.raises(ValueError, match="reservation: the ledger has no reservation of that name"):
         ledger.charge(costing(0.1), reservation="July")
     with pytest.raises(ValueError, match="reservation: must have a name"):
         ledger.reserve("", 0.1)

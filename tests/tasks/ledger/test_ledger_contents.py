@@ -108,7 +108,10 @@ LIES = {
         "entry 0: does not follow from the one before it",
     ),
     "nameless-reservation": (changed(*FIRST, "mechanism", to="reservation"), "reservation: must have a name"),
-    "no-reservation": (changed(*FIRST, "reservation", to="May"), "reservation: the ledger has none"),
+    "no-reservation": (
+        changed(*FIRST, "reservation", to="May"),
+        "reservation: the ledger has no reservation",
+    ),
     "text-columns": (changed(*FIRST, "columns", to="age"), "columns: must be a tuple of names"),
     "number-time": (changed(*FIRST, "time", to=3), "time: must be a string"),
     "surrogate": (

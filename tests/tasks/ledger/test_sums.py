@@ -7,6 +7,9 @@ from pathlib import Path
 
 import bitldp
 import pytest
+
+pytest.importorskip("typer", reason="the extra cli is not installed")
+
 from bitldp.ledger import BudgetExceededError, Ledger
 from bitldp.ledger.entry import Entry
 from bitldp.sums import Count, SecureSum

@@ -235,7 +235,7 @@ def test_tables(task: Any) -> None:
         (bitldp.GRR(6, epsilon=2.0), "has the exact epsilon 2, above 1"),
         (bitldp.GRR(5, epsilon=1.0), "is for 5 categories, not for 6"),
         (bitldp.GRR(6, epsilon=1.0, features=2), "is for records of 2, not of 1"),
-        (bitldp.Gaussian(epsilon=1.0, delta=1e-6), "has a delta, and what is compared has none"),
+        (bitldp.Gaussian(epsilon=1.0, delta=1e-6), "has a delta, and the comparison is of pure epsilon"),
         (Matrix(bitldp.GRR(5, epsilon=0.9).probabilities()), "a table of 6 rows is needed"),
         (Matrix(np.full((6, 6), 1.0 / 6.0)), "has no unbiased decode: its rows depend on each other"),
         (lambda epsilon: 7, "makes no mechanism and no Matrix, but a int"),

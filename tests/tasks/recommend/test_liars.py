@@ -74,7 +74,7 @@ def test_collections_with_liars() -> None:
 @pytest.mark.parametrize(
     ("task", "named", "message"),
     [
-        ("label", {"categories": 4, "liars": 0.1}, r"^liars: has no effect on task 'label', but on 'mean'"),
+        ("label", {"categories": 4, "liars": 0.1}, r"^liars: has no effect on task 'label', only on 'mean'"),
         ("mean", {"liars": 1.5}, r"^liars: must be from 0 to 1"),
         ("record", {"categories": [3, 4], "users": 10}, r"^users: has no effect on task 'record'"),
         ("mean", {"features": 2, "users": 10}, r"^users: without liars it is for a secure sum"),

@@ -154,7 +154,7 @@ def test_a_machine_shows_no_secret_and_keeps_none_after_its_round() -> None:
         assert repr(client) == f"SummingClient(index={client.index}, round=1, stage=4)"
         assert b'"seed": ""' in client.state
         assert b'"shares": {}' in client.state
-    with pytest.raises(ValueError, match="state: is none of a client"):
+    with pytest.raises(ValueError, match="state: is not the state of a client"):
         SummingClient(machines.agreement, machines.keys[0], state=b'{"number": 1, "seed": "5ec2e7"}')
 
 
@@ -235,7 +235,7 @@ def test_the_threshold_is_above_half_of_clients_and_colluders() -> None:
     ("keys", "problem"),
     [
         (public(signing_keys(9)), "keys: 9 are not the 10 clients of the sum"),
-        (public(signing_keys(9)) * 2, "keys: each client needs a key of its own"),
+        (public(signing_keys(9)) * 2, "keys: each client needs its own key"),
         ([b"short"] * 10, "keys: number 0 must be 32 bytes"),
         (b"one", "keys: must be a sequence"),
     ],

@@ -262,7 +262,7 @@ def test_bad_vectors_are_refused_without_their_values() -> None:
         secure.share(np.array([["a", "b", "c"]]))
     with pytest.raises(ValueError, match="noise: Pólya shares are for counts"):
         SecureSum(Vector(3), epsilon=1.0, clients=4, noise="polya")
-    with pytest.raises(ValueError, match="steps: none are chosen"):
+    with pytest.raises(ValueError, match="steps: not chosen"):
         _ = Vector(3).step
 
 

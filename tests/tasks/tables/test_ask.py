@@ -290,7 +290,7 @@ def _both() -> tuple[Any, ...]:
         (lambda r: r.share("survey"), "is kept as it is"),
         (lambda r: r.table("survey"), "count them as they are"),
         (lambda r: r.table("city", "city"), "named twice"),
-        (lambda r: r.mean("hours", by=["city", "color", "age"]), "3 are answered at once"),
+        (lambda r: r.mean("hours", by=["city", "color", "age"]), "a question may read 3"),
         (lambda r: r.share("city", by="city"), "names each column once"),
     ],
 )
@@ -304,7 +304,7 @@ def test_what_cannot_be_answered_is_refused_with_what_could(
 def test_one_bit_tells_no_square() -> None:
     own = TablePlan([Column(bitldp.Duchi(epsilon=2.0, features=2), ["x", "y"])])
     reports = released(own, pa.table({"x": [0.1, 0.2], "y": [0.3, 0.4]}), 1)
-    with pytest.raises(PlanError, match=r"tell no squares.*Piecewise"):
+    with pytest.raises(PlanError, match=r"do not give squares.*Piecewise"):
         ReleasedTable(own, reports).correlation("x", "y")
 
 
@@ -414,7 +414,7 @@ def test_an_empty_category_has_the_whole_interval(people: pa.Table) -> None:
     table = people.filter(pa.array(~kept))
     answer = ReleasedTable(plan(1.0), released(plan(1.0), table, 5)).mean("hours", by="city")
     low, high = answer.interval
-    assert answer.notes[2] == "too few records there to tell them from none"
+    assert answer.notes[2] == "too few records to distinguish the group from an empty one"
     assert low[2] <= 0.0
     assert high[2] >= 80.0
     assert math.isnan(answer.value[2]) or low[2] <= answer.value[2] <= high[2]

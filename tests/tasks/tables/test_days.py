@@ -300,7 +300,7 @@ def test_workers_share_no_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     with pytest.raises(PlanError, match="counts in one process"):
         pickle.dumps(release)
     for method in (release.pandas, release.polars, lambda table: list(release.batches([table]))):
-        with pytest.raises(PlanError, match="a store counts in one process"):
+        with pytest.raises(PlanError, match="a store works in one process"):
             method(drinks([0]))
     with pytest.raises(PlanError, match="is not held"):
         release.piece(drinks([0]))
@@ -337,7 +337,7 @@ def test_micro_batches_may_show_records_late_again_and_changed(tmp_path: Path) -
     for wrong, path in ((release, tmp_path / "seen"), (days(), None)):
         with pytest.raises(PlanError, match="takes no file, and needs most= and store="):
             wrong.stream(path)
-    with pytest.raises(PlanError, match="a private file is needed"):
+    with pytest.raises(PlanError, match="must be a private file"):
         questions().release(KEY, record="id").stream()
 
 

@@ -126,7 +126,7 @@ def test_what_does_not_fit_is_refused() -> None:
         ({"categories": ["abc", "de"]}, "a list of values for each"),
         ({"categories": [["a", "a", "b"], COLORS]}, "two are the same"),
         ({"output": "values"}, "use codes"),
-        ({"label": "y"}, "label: CategoricalRecord has none"),
+        ({"label": "y"}, "label: CategoricalRecord has no label"),
         ({"nulls": "fill", "fill": "red"}, "is for one column"),
         ({"decode": "reported"}, "not numbers"),
     ):

@@ -194,8 +194,8 @@ def test_fits_of_numbers_of_one_report() -> None:
 @pytest.mark.parametrize(
     ("mechanism", "names", "words"),
     [
-        (bitldp.MixedRecord([2, 3], features=2, epsilon=1.0, k=1), "hwab", "a report is about 1 of them"),
-        (bitldp.CategoricalRecord([2, 3], epsilon=1.0, k=1), "ab", "a report is about 1 of them"),
+        (bitldp.MixedRecord([2, 3], features=2, epsilon=1.0, k=1), "hwab", "a report covers 1 of them"),
+        (bitldp.CategoricalRecord([2, 3], epsilon=1.0, k=1), "ab", "a report covers 1 of them"),
     ],
 )
 def test_what_is_never_told_together_names_the_plan(mechanism: Any, names: str, words: str) -> None:

@@ -191,7 +191,7 @@ def test_a_file_of_texts_is_read_by_a_typed_plan(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("types", "words"),
     [
-        ({"height": "float32"}, "column 'city' has none"),
+        ({"height": "float32"}, "column 'city' has no type"),
         ({"height": "double", "city": "text"}, "types: 'height' must be one of integer, float32"),
         ({"height": "float32", "city": "text", "id": "text", "other": "text"}, "'other' is not a column"),
         (["text"], "a type for each name"),
@@ -203,7 +203,7 @@ def test_types_that_do_not_fit_the_plan_are_refused(types: Any, words: str) -> N
 
 
 def test_a_typed_plan_needs_the_type_of_the_ids_that_it_is_released_by() -> None:
-    with pytest.raises(PlanError, match=r"none of 'number'; plan\.typed states it"):
+    with pytest.raises(PlanError, match=r"not that of 'number'; plan\.typed adds it"):
         PLAN.release(KEY, record="number")
     with pytest.raises(PlanError, match="column 'height': has no values that would show its type"):
         TablePlan([HEIGHT]).typed(pa.table({"height": pa.nulls(3)}))

@@ -176,7 +176,7 @@ def test_categories_of_every_type(values: Any, categories: list[Any], kind: pa.D
         (
             pa.array([datetime(2026, 1, 1), NOON]),
             ["2026-01-01", "2026-01-02"],
-            "row 2, column 'x': is no midnight",
+            "row 2, column 'x': is not midnight",
         ),
         (pa.array([Decimal("1.50"), Decimal("9.99")]), ["1.50", "2.00"], "row 2, column 'x': not one of"),
         (pa.array(["a", " NA"], pa.large_string()), ["a", "b"], "row 2, column 'x': missing value"),
@@ -275,7 +275,7 @@ def test_lists_are_features(lists: Any) -> None:
 @pytest.mark.parametrize(
     ("lists", "words"),
     [
-        (pa.array([[1.0, 2.0]]), "row 1, column 'e': is no list of 3"),
+        (pa.array([[1.0, 2.0]]), "row 1, column 'e': is not a list of 3"),
         (pa.array([[1.0, 2.0, 3.0], None]), "row 2, column 'e': missing value"),
         (pa.array([[1.0, 2.0, 3.0], [1.0, None, 3.0]]), r"row 2, column 'e\[1\]': missing value"),
         (pa.FixedSizeListArray.from_arrays(pa.array([1.0, 2.0]), 2), "column 'e' holds lists of 2"),

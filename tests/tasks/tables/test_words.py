@@ -123,7 +123,7 @@ def test_integers_are_words() -> None:
     answer = ReleasedTable(own, released(own, pa.table({"code": numbers}))).top("code", 2)
     assert answer.keys["code"].to_pylist() == [7, 1_000_000]
     for wrong in (-1, 1 << 20):
-        with pytest.raises(DataError, match="row 2, column 'code': is no integer of 20 bits") as refused:
+        with pytest.raises(DataError, match="row 2, column 'code': is not an integer of 20 bits") as refused:
             own.release()(pa.table({"code": [1, wrong]}))
         assert str(wrong) not in str(refused.value)
     with pytest.raises(PlanError, match="with bits takes integers"):
@@ -146,7 +146,7 @@ def test_what_words_do_not_tell_names_the_plan(reports: pa.Table) -> None:
     with pytest.raises(PlanError, match="a plan that keeps it"):
         asked.top("word", 3, by="word")
     other = TablePlan([Column(bitldp.GRR(2, epsilon=1.0), "c", categories=["x", "y"])])
-    with pytest.raises(PlanError, match=r"share\('c'\) tells all of them"):
+    with pytest.raises(PlanError, match=r"share\('c'\) gives the shares of all"):
         ReleasedTable(other, other.release()(pa.table({"c": ["x"]}))).top("c")
 
 

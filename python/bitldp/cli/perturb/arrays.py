@@ -45,8 +45,8 @@ class ArrayReader:
         kind = (len(self.shape), self.dtype.kind)
         if kind != (2, "f") and not (kind[0] == 1 and kind[1] in "fiub"):
             raise CommandError(
-                f"{source}: holds {self.dtype} in {len(self.shape)} dimensions; what can be perturbed is a "
-                "2-D array of floats (records by features) or a 1-D array of numbers"
+                f"{source}: holds {self.dtype} in {len(self.shape)} dimensions; needs a 2-D array of "
+                f"floats (records by features) or a 1-D array of numbers"
             )
         self.total = self.shape[0]
 

@@ -43,8 +43,8 @@ def perturb(
         typer.Argument(
             metavar="IN...",
             help="Table (.csv, .tsv, either with .gz, .bz2 or .zst, .parquet, .arrow, .feather), array "
-            "(.npy), or - for standard input. Many are one table: files, folders, globs, and URIs such as "
-            "s3://bucket/people.",
+            "(.npy), or - for standard input. Several form one table: files, folders, globs, and URIs such "
+            "as s3://bucket/people.",
         ),
     ],
     out: Annotated[
@@ -130,7 +130,7 @@ def perturb(
         Path | None,
         typer.Option(
             metavar="REPORT",
-            help="Privacy report of an earlier run: the ledger is refused if it lacks what it had then.",
+            help="Privacy report of an earlier run. The ledger is refused if it lacks charges of then.",
         ),
     ] = None,
     reserve: Annotated[
@@ -145,7 +145,7 @@ def perturb(
         list[str] | None,
         typer.Option(
             metavar="A,B,...",
-            help="Columns to randomize; others are dropped. A name with a comma stands in double quotes. "
+            help="Columns to randomize; others are dropped. Put a name with a comma into double quotes. "
             "An array has columns 0,1,...; all by default. Repeatable.",
         ),
     ] = None,
@@ -190,8 +190,8 @@ def perturb(
         typer.Option(
             metavar="unbiased|reported",
             autocompletion=one_of("unbiased", "reported"),
-            help="As values: numbers whose mean is right (default, where there are any), or what each report "
-            "says by itself, which is biased.",
+            help="Values to write: unbiased numbers (default, if the mechanism has them), or the number "
+            "of each report by itself, which is biased.",
         ),
     ] = None,
     delimiter: Delimiter = None,
@@ -271,7 +271,7 @@ def perturb(
             beside = [option for option, value in described.items() if value]
             beside += ["--" + name.replace("_", "-") for name in options]
             if beside:
-                raise UsageError(f"--plan: says mechanisms and columns itself; leave out {', '.join(beside)}")
+                raise UsageError(f"--plan: names mechanisms and columns; leave out {', '.join(beside)}")
         chosen = tuple(name for text in columns or [] for name in names(text))
         kept = tuple(name for text in keep or [] for name in names(text, "--keep"))
         if output not in (None, *OUTPUTS):
@@ -283,7 +283,7 @@ def perturb(
             raise UsageError(f"--decimal {decimal}: must be a point or a comma")
         target, many, folder = Path(out), _are_many(sources), _is_folder(sources, out)
         if folder and record is not None:
-            left.behind = "; the same command goes on with what is finished"
+            left.behind = "; run the same command again to continue"
         request = Request(
             source=Path(sources[0]),
             target=target,

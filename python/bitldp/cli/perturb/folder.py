@@ -102,7 +102,7 @@ def perturb_folder(request: Request, watcher: Watcher) -> dict[str, Any]:
         with staged(request.target, state) as staging:
             if staging.finished:
                 there = f"{len(staging.finished)} of {len(inputs)} files are there"
-                watcher.note(f"goes on: {there}, from a run that ended early")
+                watcher.note(f"continues: {there}, from a run that ended early")
             try:
                 with interruptible() as signals:
                     checked = Checked(watcher, signals.check)

@@ -158,7 +158,7 @@ def _keep_apart(store: Path | None, output: Path) -> None:
 def _report_path(request: Request, target: Path | None) -> Path:
     if target is None:
         if request.report is None:
-            raise UsageError("--report: is needed when the output goes to standard output")
+            raise UsageError("--report: is required when the output goes to standard output")
         return request.report
     if request.report is not None:
         raise UsageError("--report: is for -o -; the report of a file is written next to it")
@@ -501,7 +501,7 @@ def said_before(request: Request, plan: TablePlan, warnings: Sequence[str], watc
     for sentence in _notes(plan):
         watcher.note(sentence)
     if request.ledger is None and request.seed is None:
-        watcher.note("no ledger was named, so nothing keeps count of what these rows have spent")
+        watcher.note("no ledger was named, so nothing counts what these rows have spent")
 
 
 def _warnings(request: Request, plan: TablePlan) -> Iterator[str]:

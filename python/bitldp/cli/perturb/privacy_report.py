@@ -138,9 +138,9 @@ def privacy_report(
             "Local differential privacy of one row against any other row, in its perturbed columns.",
             "Another release about the same rows adds its own epsilon."
             if release is None or release.days is None
-            else 'Other snapshots of this series are memoized: see what "memoized" says of all of them.',
+            else 'Other snapshots of this series are memoized: the entry "memoized" describes them all.',
             *(["Rows are in the files, and in the order, that they were in."] if files is not None else []),
-            *(["Kept columns have no privacy, and may tell who a row is about."] if plan.keep else []),
+            *(["Kept columns have no privacy, and may identify the person of a row."] if plan.keep else []),
             *([LINKED] if plan.keep_as else []),
             *(
                 ["Made with a fixed seed: for tests only, without privacy."]

@@ -98,7 +98,7 @@ def check_folder(target: Path, sources: Sequence[Path], folders: Sequence[Path],
         raise UsageError(f"{target}: exists, and is not empty; give another name, or --force to replace it")
     if not _is_release(target):
         raise UsageError(
-            f"{target}: holds other files than those of a release; --force replaces what perturb wrote alone"
+            f"{target}: holds files that are not of a release; --force replaces only files that perturb wrote"
         )
 
 

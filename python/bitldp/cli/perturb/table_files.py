@@ -540,25 +540,25 @@ class _CsvReader:
     def _parsed(self, columns: Sequence[str], block: int) -> Generator[pa.Table, None, None]:
         own = [self._header[self.names.index(name)] for name in columns]
         # Arrow reads ahead in threads of its own, which must have nothing of Python in their hands: neither a
-        # file object nor a handler of bad rows (see `InputSource.arrow`).
-        with (
-            pa.OSFile(str(self._source.path)) as file,
-            pa.csv.open_csv(
-                self._source.arrow(file),
-                read_options=pa.csv.ReadOptions(use_threads=False, block_size=block),
-                parse_options=pa.csv.ParseOptions(
-                    delimiter=self._delimiter,
-                    newlines_in_values=True,
-                    # A blank line is a record too: without a value, and refused for it.
-                    ignore_empty_lines=False,
-                ),
-                convert_options=pa.csv.ConvertOptions(
-                    include_columns=list(own),
-                    column_types=dict.fromkeys(own, pa.string()),
-                    strings_can_be_null=False,
-                ),
-            ) as reader,
-        ):
+        # file object nor a handler of bad rows (see `InputSource.arrow`). Nor is the file closed here, for a
+        # thread that is still reading would take its bytes from the file that is opened next under the same
+        # number. The last holder closes it.
+        file = pa.OSFile(str(self._source.path))
+        with pa.csv.open_csv(
+            self._source.arrow(file),
+            read_options=pa.csv.ReadOptions(use_threads=False, block_size=block),
+            parse_options=pa.csv.ParseOptions(
+                delimiter=self._delimiter,
+                newlines_in_values=True,
+                # A blank line is a record too: without a value, and refused for it.
+                ignore_empty_lines=False,
+            ),
+            convert_options=pa.csv.ConvertOptions(
+                include_columns=list(own),
+                column_types=dict.fromkeys(own, pa.string()),
+                strings_can_be_null=False,
+            ),
+        ) as reader:
             for batch in reader:
                 self._position = file.tell()
                 table = pa.Table.from_batches([batch])

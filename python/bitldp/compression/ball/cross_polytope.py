@@ -161,7 +161,7 @@ class CrossPolytope(RotatedMeans):
         dimensions = rotation.dimensions
         if self.cohorts is not None and rotation.blocks > 1:
             raise ValueError(
-                f"cohorts: not supported above {_MOST_WHOLE} features, where one number stands for a block"
+                f"cohorts: not supported above {_MOST_WHOLE} features, where one number identifies a block"
             )
         count = self.reports or best_reports(dimensions, self.epsilon, _MOST_REPORTS)
         each = share(self.epsilon, count)

@@ -15,7 +15,8 @@ from bitldp._core import Rotation, Select
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.client.mechanisms import no_document
-from bitldp.client.program import ClientProgram, ClientRecord, PublicRotation, Type
+from bitldp.client.program import ClientProgram, PublicRotation
+from bitldp.client.record import ClientRecord, Type
 from bitldp.compression.ball.base import check_shape, inside, norms
 from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.intervals import LetterLaw

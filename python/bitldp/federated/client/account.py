@@ -61,7 +61,7 @@ def _state() -> Path:
     try:
         return Path.home() / ".local" / "state" / "bitldp"
     except RuntimeError:  # a service's account
-        raise ValueError("ledger: there is no home folder for its file; give a path") from None
+        raise ValueError("ledger: there is no home folder for its file; pass a path") from None
 
 
 class Charge(NamedTuple):

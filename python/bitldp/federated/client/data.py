@@ -289,7 +289,7 @@ class PrivateData:
                 reports = (reports[0], self._labels.randomize(labels, rng=other))  # type: ignore[arg-type]
         reports = (_one_array(reports[0]), reports[1])
         if not all(each is None or isinstance(each, np.ndarray) for each in reports):
-            raise TypeError(f"output: {self._output!r} of {type(self._mechanism).__name__} is no array")
+            raise TypeError(f"output: {self._output!r} of {type(self._mechanism).__name__} is not an array")
         return readonly(*reports)
 
     def _identity(self) -> dict[str, Any]:

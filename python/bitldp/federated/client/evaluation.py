@@ -13,9 +13,9 @@ import numpy as np
 from flwr.app import Message
 from numpy.typing import NDArray
 
+from bitldp.client.mechanisms import fingerprint_digest
 from bitldp.federated.client.account import Charge
 from bitldp.federated.wire.codec import letters_of
-from bitldp.federated.wire.wire import fingerprint_digest
 from bitldp.mechanism.base import Mechanism
 
 __all__ = ["COUNT", "Evaluation"]

@@ -68,7 +68,7 @@ def warn_unprotected(*, others: bool, keep: Sequence[str], examples: Examples, e
     elif isinstance(examples, Bucketed) and not isinstance(examples, Randomized):
         leaves.append("the bucket of the number of examples (examples=Bucketed)")
     if leaves:
-        text = f"without any mechanism, and uncharged, there leaves a client: {'; '.join(leaves)}"
+        text = f"leaves a client without any mechanism, and uncharged: {'; '.join(leaves)}"
         warnings.warn(text, UnprotectedMessageWarning, stacklevel=3)
 
 

@@ -34,6 +34,7 @@ from flwr.serverapp.strategy import (
 from numpy.typing import NDArray
 
 from bitldp.base import checks
+from bitldp.client.message import WireError, parse, read
 from bitldp.federated import flower
 from bitldp.federated.client.evaluation import Evaluation
 from bitldp.federated.client.mod import BUDGET_SENTENCE, FAILURE_SENTENCE, REPORT, STYPE
@@ -42,7 +43,6 @@ from bitldp.federated.server.forecast import forecast
 from bitldp.federated.server.mean import ReportMean
 from bitldp.federated.wire.arrays import Layout
 from bitldp.federated.wire.codec import Factory, UpdateCodec, UpdatePlan
-from bitldp.federated.wire.wire import WireError, parse, read
 from bitldp.mechanism.base import Mechanism
 
 __all__ = ["DecodingStrategy", "RoundFailedError"]
@@ -390,7 +390,7 @@ class DecodingStrategy(FedAvg):
         record = reply.content.get(self.arrayrecord_key) if reply.has_content() else None
         array = record.get(REPORT) if isinstance(record, ArrayRecord) else None
         if array is None or array.stype != STYPE:
-            raise WireError("garbage", "report: the reply holds none, but something else")
+            raise WireError("garbage", "report: the reply holds something else")
         return bytes(array.data)
 
     def _weight(self, data: bytes, reply: Message) -> float:

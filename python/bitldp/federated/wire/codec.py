@@ -14,20 +14,19 @@ from bitldp.base import checks
 from bitldp.base.keys import RandomSource
 from bitldp.client import ModelUpdate, NoDocumentError
 from bitldp.client.document import UPDATE_SLACK
-from bitldp.client.mechanisms import document_of
-from bitldp.estimate.accumulators import CountAccumulator
-from bitldp.estimate.means import SampledMeanAccumulator
-from bitldp.federated.wire.arrays import Integers, Layout
-from bitldp.federated.wire.wire import (
+from bitldp.client.mechanisms import document_of, fingerprint_digest
+from bitldp.client.message import (
     NORMS,
     UPDATES,
     Field,
     Header,
     WireError,
-    fingerprint_digest,
     read,
     write,
 )
+from bitldp.estimate.accumulators import CountAccumulator
+from bitldp.estimate.means import SampledMeanAccumulator
+from bitldp.federated.wire.arrays import Integers, Layout
 from bitldp.mechanism.base import Mechanism, Output
 from bitldp.privacy import Guarantee
 
@@ -233,8 +232,8 @@ class UpdateCodec:
         ends = mechanism._span if self.interval is None else self.interval
         if ends is None:
             raise ValueError(
-                f"interval: must be given, {type(mechanism).__name__} has none that an update could be "
-                "scaled to"
+                f"interval: is required, since {type(mechanism).__name__} has no interval to which an "
+                f"update could be scaled"
             )
         return ends
 

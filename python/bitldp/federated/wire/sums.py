@@ -31,5 +31,5 @@ def sum_bytes(message: Message) -> bytes:
     record = message.content.get(SUM) if message.has_content() else None
     array = record.get("message") if isinstance(record, ArrayRecord) and len(record) == 1 else None
     if array is None or array.stype != STYPE:
-        raise SumRefusedError("form", f"message: there is no record {SUM!r} in it")
+        raise SumRefusedError("form", f"message: has no record {SUM!r}")
     return bytes(array.data)

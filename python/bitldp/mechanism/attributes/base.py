@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from bitldp._core import pack
 from bitldp.base import checks
 from bitldp.client.mechanisms import NO_DOCUMENT, no_document
-from bitldp.client.program import ClientProgram, PublicDraw, Type
+from bitldp.client.program import ClientProgram, PublicDraw
+from bitldp.client.record import Type
 from bitldp.estimate import saved
 from bitldp.estimate.accumulators import BatchAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate

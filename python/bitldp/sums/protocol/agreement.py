@@ -79,7 +79,7 @@ class Agreement:
         keys = tuple(_public(index, each) for index, each in enumerate(self.keys))
         clients = checks.integer("keys", len(keys), 2, MOST_CLIENTS)
         if len(set(keys)) != clients:
-            raise ValueError("keys: each client needs a key of its own, two are the same")
+            raise ValueError("keys: each client needs its own key, but two are equal")
         if self.sum.clients != clients:
             raise ValueError(f"keys: {clients} are not the {self.sum.clients} clients of the sum")
         others, colluding = clients - 1, self.sum.colluding

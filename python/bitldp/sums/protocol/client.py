@@ -314,7 +314,7 @@ class SummingClient:
         adverts = {index: Advert.checked(agreement, own.number, index, row) for index, row in read.items()}
         public = [key for each in adverts.values() for key in (each.seal, each.mask)]
         if len(set(public)) != len(public):
-            raise SumRefusedError("keys", "keys: one of them stands twice")
+            raise SumRefusedError("keys", "keys: one of them appears twice")
         own.keys = body
         own.session = session_of(agreement, own.number, body)
         choice = chosen(adverts[self.index].nonce, self.index, agreement.clients, agreement.holders)
@@ -397,7 +397,7 @@ class SummingClient:
         present = read_flags(own.present, clients)
         active = read_flags(self._body(data, Stage.AGREE), clients)
         if (active & ~present).any() or not active[self.index]:
-            raise SumRefusedError("survivors", "survivors: one is no member, or this client is missing")
+            raise SumRefusedError("survivors", "survivors: one is not a member, or this client is missing")
         if int(active.sum()) < agreement.least:
             raise SumRefusedError(
                 "survivors", f"survivors: {int(active.sum())}, at least {agreement.least} are needed"
@@ -441,5 +441,5 @@ def _restored(state: bytes) -> _Round:
                 value = bytes.fromhex(value)
             setattr(result, each.name, value)
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise ValueError("state: is none of a client") from None  # and shows nothing of it
+        raise ValueError("state: is not the state of a client") from None  # and shows nothing of it
     return result

@@ -71,7 +71,7 @@ impl Hashes {
         }
         let (triples, rest) = reports.as_chunks::<3>();
         if !rest.is_empty() {
-            let reason = reason!("{} elements are no whole number of triples", reports.len());
+            let reason = reason!("{} elements are not a whole number of triples", reports.len());
             return Err(Error::Shape { name: "reports", reason });
         }
         let totals = Totals::new(table(&[inputs])?);

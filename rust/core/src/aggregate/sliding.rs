@@ -68,7 +68,7 @@ impl Sliding {
     /// Counts that are no whole number of rows of at least one report each, or no memory.
     pub fn maximize(&self, counts: &[u64], how: Maximization, threads: Option<usize>) -> Result<Vec<f64>> {
         if counts.is_empty() || !counts.len().is_multiple_of(self.cells) {
-            let reason = reason!("{} are no whole number of rows of {}", counts.len(), self.cells);
+            let reason = reason!("{} are not a whole number of rows of {}", counts.len(), self.cells);
             return Err(Error::Shape { name: "counts", reason });
         }
         let rows = counts.len() / self.cells;

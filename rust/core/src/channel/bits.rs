@@ -61,7 +61,7 @@ impl Bits {
         if laws.iter().any(|law| law.len() != bits) {
             return Err(argument(
                 "p",
-                "the laws have different lengths; every feature has the same number of bits".into(),
+                "all laws must have the same length, since every feature has the same number of bits".into(),
             ));
         }
         if features == 0 {
@@ -78,7 +78,7 @@ impl Bits {
                 return Err(argument("pattern", reason));
             }
             Some(pattern) if pattern.iter().any(|&law| law as usize >= laws.len()) => {
-                let reason = reason!("names a law that is not there; 0 to {} are", laws.len() - 1);
+                let reason = reason!("there is no such law; laws are numbered from 0 to {}", laws.len() - 1);
                 return Err(argument("pattern", reason));
             }
             _ => {}
@@ -154,7 +154,7 @@ impl Bits {
     ) -> Result<&'static str> {
         if !input.len().is_multiple_of(self.features) {
             let reason = reason!(
-                "{} values are no whole number of records of {} features",
+                "{} values are not a whole number of records of {} features",
                 input.len(),
                 self.features
             );
@@ -166,7 +166,7 @@ impl Bits {
                 return Err(argument("codec", reason));
             }
             None if matches!(output, Output::F32(_) | Output::F64(_)) => {
-                return Err(argument("output", "only a codec gives numbers back".into()));
+                return Err(argument("output", "values are available only with a codec".into()));
             }
             _ => chunks.check(output)?,
         }

@@ -204,15 +204,15 @@ impl Cap {
         }
         if !input.len().is_multiple_of(self.values()) {
             let reason =
-                reason!("{} values are no whole number of records of {}", input.len(), self.values());
+                reason!("{} values are not a whole number of records of {}", input.len(), self.values());
             return Err(Error::Shape { name: "x", reason });
         }
         if output.is_real() && letters.is_none() {
-            return Err(argument("output", "values need letters: what each cell stands for".into()));
+            return Err(argument("output", "values need letters: the number for each cell".into()));
         }
         if let Some(letters) = letters {
             let Some((_, cells)) = self.cells() else {
-                let reason = "only windows that are all alike have letters";
+                let reason = "letters need windows that are all equal";
                 return Err(argument("letters", reason.into()));
             };
             if letters.len() != cells as usize {

@@ -87,7 +87,7 @@ pub(super) fn check_output(
             return Err(argument("output", reason.into()));
         }
         Output::F32(_) | Output::F64(_) if letters.is_none() => {
-            return Err(argument("output", "values need letters: what each report stands for".into()));
+            return Err(argument("output", "values need letters: the number for each report".into()));
         }
         _ => {}
     }

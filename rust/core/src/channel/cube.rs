@@ -148,17 +148,17 @@ impl Cube {
         }
         let bits = self.bits() as usize;
         if !input.len().is_multiple_of(bits) {
-            let reason = reason!("{} values are no whole number of records of {bits}", input.len());
+            let reason = reason!("{} values are not a whole number of records of {bits}", input.len());
             return Err(Error::Shape { name: "x", reason });
         }
         if !(output.is_real() || matches!(output, Output::Bits(_) | Output::Packed(_))) {
-            return Err(argument("output", "records leave as bits, packed bits or values".into()));
+            return Err(argument("output", "records have the outputs bits, packed and values".into()));
         }
         if output.is_real() && letters.is_none() {
-            return Err(argument("output", "values need letters: what a 0 and a 1 stand for".into()));
+            return Err(argument("output", "values need letters: the numbers for 0 and for 1".into()));
         }
         let Ok(letters) = <[f64; 2]>::try_from(letters.unwrap_or(&[0.0; 2])) else {
-            let reason = "two are needed: what a 0 and a 1 stand for";
+            let reason = "two are needed: the numbers for 0 and for 1";
             return Err(Error::Shape { name: "letters", reason: reason.into() });
         };
         Ok(letters)

@@ -45,10 +45,10 @@ impl Mixture {
         let (window, matrix) = (window.into(), matrix.into());
         let (cells, answers) = (window.cells(), matrix.outputs());
         if window.is_mute() {
-            return Err(argument("window", "a mute one is not allowed: it would be given the input".into()));
+            return Err(argument("window", "must not be mute: the mixture would show it the input".into()));
         }
         if answers < 2 {
-            return Err(argument("matrix", "it has no answer but 0; at least 2 columns are needed".into()));
+            return Err(argument("matrix", "needs at least 2 columns: answer 0 and one more".into()));
         }
         if u64::from(cells) + answers as u64 - 1 > MOST {
             let more = answers - 1;
@@ -59,7 +59,7 @@ impl Mixture {
         let mut shares = matrix.weights().iter().step_by(answers);
         let first = shares.next();
         if shares.any(|share| Some(share) != first) {
-            let reason = "its answer 0 must be as likely for every input, to the integer over 2^64";
+            let reason = "answer 0 must have the same probability for every input, to the integer over 2^64";
             return Err(argument("matrix", reason.into()));
         }
         Ok(Mixture { window, matrix })

@@ -203,7 +203,7 @@ impl Keyed for Select {
     /// that are to be rotated come rotated.
     fn randomize_keyed_on(&self, isa: Isa, call: KeyedCall<'_, Option<Rotated<'_>>>) -> Result<()> {
         if call.codec.is_some() {
-            return Err(argument("rotation", "with keyed randomness, vectors are rotated beforehand".into()));
+            return Err(argument("rotation", "with keyed randomness, rotate the vectors beforehand".into()));
         }
         self.randomize_hearing(u64::MAX, isa, call)
     }

@@ -61,7 +61,7 @@ impl Shift {
             return Err(Error::Shape { name: "weights", reason });
         }
         if weights.iter().try_fold(0u128, |sum, &weight| sum.checked_add(weight)) != Some(UNIT) {
-            return Err(argument("weights", "they do not sum to 2^64".into()));
+            return Err(argument("weights", "must sum to 2^64".into()));
         }
         let noise = AnyMatrix::new(&weights, weights.len());
         let mut shift = Shift { inputs, outputs, weights, offset, epsilon: 0.0, mute: false, noise };

@@ -184,7 +184,7 @@ fn check(input: Input<'_>, output: &Output<'_>) -> Result<()> {
         return Err(argument("x", "elements are integers".into()));
     }
     if !matches!(output, Output::Bits(_) | Output::Packed(_)) {
-        return Err(argument("output", "subsets leave as bits or packed bits".into()));
+        return Err(argument("output", "subsets have the outputs bits and packed".into()));
     }
     Ok(())
 }

@@ -65,7 +65,7 @@ impl Unary {
             return Err(argument("x", "categories are integers".into()));
         }
         if !matches!(output, Output::Bits(_) | Output::Packed(_)) {
-            return Err(argument("output", "one-hot strings leave as bits or packed bits".into()));
+            return Err(argument("output", "one-hot strings have the outputs bits and packed".into()));
         }
         chunks.check(output)
     }

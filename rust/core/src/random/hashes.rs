@@ -47,12 +47,12 @@ const SCHEDULE: [[usize; 16]; ROUNDS] = {
 
 /// Four mixes of words of state, step by step side by side, so that the processor always has independent work.
 macro_rules! mixes {
-    ($v:ident, $message:ident, $round:expr, $(($i:expr, $a:expr, $b:expr, $c:expr, $d:expr)),*) => {
-        $( $v[$a] = plus($v[$a].plus_32($v[$b]), &$message, SCHEDULE[$round][2 * $i]); )*
+    ($v:ident, $message:ident, $words:expr, $(($i:expr, $a:expr, $b:expr, $c:expr, $d:expr)),*) => {
+        $( $v[$a] = plus($v[$a].plus_32($v[$b]), &$message, $words[2 * $i]); )*
         $( $v[$d] = $v[$d].xor($v[$a]).rotate_32::<16, 16>(); )*
         $( $v[$c] = $v[$c].plus_32($v[$d]); )*
         $( $v[$b] = $v[$b].xor($v[$c]).rotate_32::<12, 20>(); )*
-        $( $v[$a] = plus($v[$a].plus_32($v[$b]), &$message, SCHEDULE[$round][2 * $i + 1]); )*
+        $( $v[$a] = plus($v[$a].plus_32($v[$b]), &$message, $words[2 * $i + 1]); )*
         $( $v[$d] = $v[$d].xor($v[$a]).rotate_32::<8, 24>(); )*
         $( $v[$c] = $v[$c].plus_32($v[$d]); )*
         $( $v[$b] = $v[$b].xor($v[$c]).rotate_32::<7, 25>(); )*
@@ -90,12 +90,26 @@ impl<const WORDS: usize> Kernel for Compress<'_, WORDS> {
                 *word = any.repeat_32(start);
             }
             macro_rules! rounds {
-                ($($round:expr),*) => { $(
-                    mixes!(v, message, $round, (0, 0, 4, 8, 12), (1, 1, 5, 9, 13), (2, 2, 6, 10, 14), (3, 3, 7, 11, 15));
-                    mixes!(v, message, $round, (4, 0, 5, 10, 15), (5, 1, 6, 11, 12), (6, 2, 7, 8, 13), (7, 3, 4, 9, 14));
+                ($($words:expr),*) => { $(
+                    mixes!(v, message, $words, (0, 0, 4, 8, 12), (1, 1, 5, 9, 13), (2, 2, 6, 10, 14), (3, 3, 7, 11, 15));
+                    mixes!(v, message, $words, (4, 0, 5, 10, 15), (5, 1, 6, 11, 12), (6, 2, 7, 8, 13), (7, 3, 4, 9, 14));
                 )* };
             }
-            rounds!(0, 1, 2, 3, 4, 5, 6);
+            if BATCHES {
+                rounds!(
+                    SCHEDULE[0],
+                    SCHEDULE[1],
+                    SCHEDULE[2],
+                    SCHEDULE[3],
+                    SCHEDULE[4],
+                    SCHEDULE[5],
+                    SCHEDULE[6]
+                );
+            } else {
+                for words in &SCHEDULE {
+                    rounds!(words);
+                }
+            }
             for (word, out) in self.chaining.iter_mut().enumerate() {
                 v[word].xor(v[word + 8]).store(&mut out[lane..]);
             }
@@ -126,7 +140,7 @@ pub(super) fn hashes(isa: Isa, key: &Key, messages: &[[u32; BLOCKS]]) -> Half {
 /// Takes a block of at most `WORDS` words of each message into its chaining value.
 #[inline]
 fn compress<const WORDS: usize>(isa: Isa, chaining: &mut Half, block: &[[u32; BLOCKS]], last: [u32; 4]) {
-    if isa.unit() == Unit::Scalar {
+    if BATCHES && isa.unit() == Unit::Scalar {
         portable::<WORDS>(chaining, block, last);
     } else {
         compiled(isa, Compress::<WORDS> { chaining, block, last });

@@ -21,7 +21,7 @@ const NANOSECONDS: usize = 50;
 pub fn text_digests(offsets: &[i64], bytes: &[u8], threads: Option<usize>) -> Result<Vec<[u8; 32]>> {
     let wrong = |reason: &str| Error::Shape { name: "offsets", reason: reason.into() };
     let Some(texts) = offsets.len().checked_sub(1) else {
-        return Err(wrong("there are none; one more than texts are needed"));
+        return Err(wrong("must not be empty; pass one more than there are texts"));
     };
     // A copy, since another thread may rewrite them between the check and the use.
     let mut own: Vec<i64> = zeros(offsets.len())?;
@@ -32,7 +32,7 @@ pub fn text_digests(offsets: &[i64], bytes: &[u8], threads: Option<usize>) -> Re
         position(at).zip(position(at + 1)).is_some_and(|(start, end)| start <= end && end <= bytes.len())
     };
     if !(0..texts).all(inside) {
-        return Err(wrong("they must not fall, nor reach past the bytes"));
+        return Err(wrong("must not decrease, and must end within the bytes"));
     }
     let isa = Isa::current()?;
     let mut result: Vec<[u8; 32]> = zeros(texts)?;

@@ -50,7 +50,7 @@ impl WholeRecordCall<'_> {
     pub(in crate::channel) fn chunks<C>(&self, call: &KeyedCall<'_, C>) -> Result<Chunks> {
         let WholeRecordCall { values, words, codes, bits, .. } = *self;
         if !call.input.len().is_multiple_of(values) {
-            let reason = reason!("{} values are no whole number of records of {values}", call.input.len());
+            let reason = reason!("{} values are not a whole number of records of {values}", call.input.len());
             return Err(Error::Shape { name: "x", reason });
         }
         let records = call.input.len() / values;

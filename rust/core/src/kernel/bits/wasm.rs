@@ -68,34 +68,47 @@ fn shape16<const ENTRIES: usize>(laws: Laws<'_>, keystream: &[u8], words: &mut [
         for (v, (table, draws)) in plan.tables.iter().zip(draws).enumerate() {
             let outcomes = outcomes::<ENTRIES>(draws, table, refine);
             let mask = u16x8_splat(table.mask);
-            let all = if plan.symmetric || v.is_multiple_of(2) { &mut first } else { &mut second };
-            for (flips, outcome) in all.iter_mut().zip(outcomes) {
-                *flips = v128_xor(*flips, u16x8_shl(v128_and(outcome, mask), table.shift));
+            let bits = four(|i| u16x8_shl(v128_and(outcomes[i], mask), table.shift));
+            if plan.symmetric || v.is_multiple_of(2) {
+                first = four(|i| v128_xor(first[i], bits[i]));
+            } else {
+                second = four(|i| v128_xor(second[i], bits[i]));
             }
         }
-        for ((words, first), second) in group.as_chunks_mut::<8>().0.iter_mut().zip(first).zip(second) {
-            // SAFETY: eight words of 16 bits, no alignment is needed.
-            let old = unsafe { v128_load(words.as_ptr().cast()) };
-            let new = if plan.symmetric { v128_xor(old, first) } else { v128_bitselect(first, second, old) };
+        let words = group.as_chunks_mut::<8>().0;
+        // SAFETY: eight words of 16 bits, no alignment is needed.
+        let old = four(|i| unsafe { v128_load(words[i].as_ptr().cast()) });
+        let new = if plan.symmetric {
+            four(|i| v128_xor(old[i], first[i]))
+        } else {
+            four(|i| v128_bitselect(first[i], second[i], old[i]))
+        };
+        for (words, new) in words.iter_mut().zip(new) {
             // SAFETY: as above.
             unsafe { v128_store(words.as_mut_ptr().cast(), new) }
         }
     }
 }
 
+/// The answers for 0 to 3, in registers: a build for size would keep those of a loop in memory.
+#[inline(always)]
+fn four<T>(of: impl Fn(usize) -> T) -> [T; 4] {
+    [of(0), of(1), of(2), of(3)]
+}
+
 /// 32 draws. What stands above the table's bits in a lane is left over from the comparison.
 #[inline(always)]
 fn outcomes<const ENTRIES: usize>(draws: &[u8; 64], table: &BitsTable, refine: &mut Refine) -> [v128; 4] {
-    let random = draws.as_chunks::<16>().0;
-    let random: [v128; 4] = std::array::from_fn(|i| load(&random[i]));
+    let bytes = draws.as_chunks::<16>().0;
+    let random = four(|i| load(&bytes[i]));
     let entries = entries::<ENTRIES>(random, table);
     // Where the bits above the column differ, the smaller one is taken. The least difference tells whether they always do.
-    let differ: [v128; 4] = std::array::from_fn(|i| v128_xor(random[i], entries[i]));
+    let differ = four(|i| v128_xor(random[i], entries[i]));
     let least = u16x8_min(u16x8_min(differ[0], differ[1]), u16x8_min(differ[2], differ[3]));
-    let outcomes: [v128; 4] = std::array::from_fn(|i| u16x8_min(random[i], entries[i]));
+    let outcomes = four(|i| u16x8_min(random[i], entries[i]));
     let mask = u16x8_splat(table.mask);
     if v128_any_true(u16x8_le(least, mask)) {
-        return settled(differ.map(|differ| u16x8_le(differ, mask)), draws, outcomes, table, refine);
+        return settled(four(|i| u16x8_le(differ[i], mask)), draws, outcomes, table, refine);
     }
     outcomes
 }
@@ -104,30 +117,29 @@ fn outcomes<const ENTRIES: usize>(draws: &[u8; 64], table: &BitsTable, refine: &
 #[inline(always)]
 fn entries<const ENTRIES: usize>(random: [v128; 4], table: &BitsTable) -> [v128; 4] {
     let column = u16x8_splat((ENTRIES - 1) as u16);
-    let columns: [v128; 2] = std::array::from_fn(|half| {
-        let [a, b] = [random[2 * half], random[2 * half + 1]].map(|random| v128_and(random, column));
-        u8x16_narrow_i16x8(a, b)
-    });
-    let mut bytes = [[u8x16_splat(0); 2]; 2];
-    for (bytes, table) in bytes.iter_mut().zip(&table.bytes) {
-        for (start, entries) in (0..).step_by(16).zip(&table.as_chunks::<16>().0[..ENTRIES / 16]) {
-            let entries = load(entries);
-            for (bytes, columns) in bytes.iter_mut().zip(columns) {
-                // A column before these wraps around, and one beyond them is not in them, either.
-                let within = u8x16_sub(columns, u8x16_splat(start));
-                *bytes = v128_or(*bytes, u8x16_swizzle(entries, within));
-            }
-        }
-    }
-    let [low, high] = bytes;
-    std::array::from_fn(|i| {
-        let (low, high) = (low[i / 2], high[i / 2]);
-        if i.is_multiple_of(2) {
-            u8x16_shuffle::<0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23>(low, high)
-        } else {
-            u8x16_shuffle::<8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31>(low, high)
-        }
-    })
+    let of = four(|i| v128_and(random[i], column));
+    let columns = [u8x16_narrow_i16x8(of[0], of[1]), u8x16_narrow_i16x8(of[2], of[3])];
+    let [low, high] = [&table.bytes[0], &table.bytes[1]];
+    let low = [looked_up::<ENTRIES>(low, columns[0]), looked_up::<ENTRIES>(low, columns[1])];
+    let high = [looked_up::<ENTRIES>(high, columns[0]), looked_up::<ENTRIES>(high, columns[1])];
+    let firsts = |half: usize| {
+        u8x16_shuffle::<0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23>(low[half], high[half])
+    };
+    let lasts = |half: usize| {
+        u8x16_shuffle::<8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31>(low[half], high[half])
+    };
+    [firsts(0), lasts(0), firsts(1), lasts(1)]
+}
+
+/// The bytes of a table at 16 columns. A column before a register of them wraps around, and one beyond it is not in it, either.
+#[inline(always)]
+fn looked_up<const ENTRIES: usize>(table: &[u8; 256], columns: v128) -> v128 {
+    let table = table.as_chunks::<16>().0;
+    let part = |number: usize| {
+        u8x16_swizzle(load(&table[number]), u8x16_sub(columns, u8x16_splat(16 * number as u8)))
+    };
+    let first = v128_or(part(0), part(1));
+    if ENTRIES == 32 { first } else { v128_or(first, v128_or(part(2), part(3))) }
 }
 
 /// `outcomes` with those drawn again, in lane order, that are marked in `open`: their leading bits leave them open.
@@ -150,14 +162,14 @@ fn settled(
         lanes[lane / 8][lane % 8] = table.draw(u16::from_le_bytes(draws[lane]), refine) as u16;
     }
     // SAFETY: as above.
-    lanes.map(|lanes| unsafe { v128_load(lanes.as_ptr().cast()) })
+    four(|i| unsafe { v128_load(lanes[i].as_ptr().cast()) })
 }
 
 /// A bit for each of 32 lanes that are all ones or all zeros.
 #[inline(always)]
 pub(crate) fn marked(lanes: [v128; 4]) -> u32 {
-    let eight = |(i, lanes): (usize, v128)| u32::from(u16x8_bitmask(lanes)) << (8 * i);
-    lanes.into_iter().enumerate().map(eight).fold(0, |marked, eight| marked | eight)
+    let [a, b, c, d] = four(|i| u32::from(u16x8_bitmask(lanes[i])));
+    a | b << 8 | c << 16 | d << 24
 }
 
 /// Sixteen bytes.
