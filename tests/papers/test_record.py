@@ -86,6 +86,7 @@ def left_over(actual: dict[str, float], seconds: dict[str, float]) -> list[tuple
     total = sum(actual.values())
     found = []
     for name, takes in actual.items():
+        remaining.begins(name)
         for _ in range(4):
             found.append((now[0] / total, remaining.seconds() / (total - now[0])))
             now[0] += takes / 4
@@ -119,12 +120,15 @@ def test_a_time_left_that_learns_nothing_would_be_wrong(monkeypatch: pytest.Monk
 def test_a_figure_that_was_there_measures_nothing() -> None:
     now = [0.0]
     remaining = Remaining({"a": 100.0, "b": 100.0, "c": 100.0}, lambda: now[0])
+    remaining.begins("a")
     remaining.ended("a", made=False)
+    remaining.begins("b")
     assert remaining.seconds() == pytest.approx(200.0)
     now[0] = 50.0
     assert remaining.seconds() == pytest.approx(150.0)
     now[0] = 200.0
     remaining.ended("b")
+    remaining.begins("c")
     fade = math.exp(-100.0 / 60.0)  # of the speed assumed at first
     assert remaining.seconds() == pytest.approx(100.0 * (200.0 + 5.0 * fade) / (100.0 + 5.0 * fade))
     now[0] = 2000.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import os
 import shutil
 import sys
 import time
@@ -72,6 +73,10 @@ def paper(
     resume: Annotated[
         bool, typer.Option("--resume", help="Leave figures that are there; go on where one was begun.")
     ] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes, each of which makes a paper's figures [default: one a core]."),
+    ] = None,
     record: Annotated[
         Path | None,
         typer.Option(
@@ -120,7 +125,8 @@ def paper(
         chosen_form = _form(form, quick=quick)
         seeds = range(seed, seed + (repeats or FORMS[chosen_form]))
         words: dict[str, Any] = {"form": chosen_form, "seeds": seeds, "resume": resume, "given": mine}
-        documents = _made(entries, out, record, quiet=as_json, **words)
+        jobs = min(jobs or _cores(), len({each.paper for each in entries}))
+        documents = _made(entries, out, record, jobs=jobs, quiet=as_json, **words)
         page = _page(out)
         if as_json:
             print(json.dumps([{key: each.get(key) for key in _SHOWN} for each in documents]))
@@ -129,6 +135,11 @@ def paper(
         failed = [each["name"] for each in documents if each["status"] == "failed"]
         if failed:
             raise CommandError(f"{', '.join(failed)}: failed; the reason stands in figure.json, and above")
+
+
+def _cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _form(form: str | None, *, quick: bool) -> str:
@@ -164,38 +175,39 @@ def _made(
     out: Path,
     record: Path | None,
     *,
+    jobs: int,
     quiet: bool,
     form: str,
     seeds: Sequence[int],
     resume: bool,
     given: tuple[str, Dataset] | None,
 ) -> list[dict[str, Any]]:
-    """Make figures one after the other; show which, how far it is, and the time left."""
-    from bitldp_papers.figures import SHARED, make
-    from bitldp_papers.figures.making import made
+    """Make figures; show which, how far it is, and the time left."""
+    from bitldp_papers.figures import SHARED
     from bitldp_papers.figures.record import add
     from bitldp_papers.figures.remaining import Remaining, planned
+    from bitldp_papers.figures.together import Begun, each_made
 
     if not resume:
         shutil.rmtree(out / SHARED, ignore_errors=True)
     seconds = planned(entries, form)
-    remaining = Remaining(seconds)
-    documents = []
+    remaining = Remaining(seconds, jobs=jobs)
+    documents: dict[str, dict[str, Any]] = {}
     paged = time.monotonic()
     with _progress(remaining, sum(seconds.values()), quiet=quiet) as show:
-        for index, entry in enumerate(entries, 1):
-            head = f"[{index}/{len(entries)}] {entry.name}"
 
-            def notice(label: str, done: int, total: int, head: str = head) -> None:
-                show(f"{head} {label} {done}/{total}")
+        def notice(entry: FigureEntry, text: str) -> None:
+            show(f"[{len(documents) + 1}/{len(entries)}] {entry.name} {text}".rstrip())
 
-            show(head)
-            words: dict[str, Any] = {"form": form, "seeds": seeds, "given": given}
-            there = resume and made(out, entry, **words) is not None
-            begun = time.perf_counter()
-            document = make(entry, out, resume=resume, notice=notice, **words)
-            documents.append(document)
-            remaining.ended(entry.name, made=not there and document["status"] == "done")
+        words: dict[str, Any] = {"form": form, "seeds": seeds, "resume": resume, "given": given}
+        for event in each_made(entries, out, jobs=jobs, planned=seconds, notice=notice, **words):
+            name = event.entry.name
+            if isinstance(event, Begun):
+                remaining.begins(name)
+                notice(event.entry, "")
+                continue
+            document = documents[name] = event.document
+            remaining.ended(name, made=not event.was_there and document["status"] == "done")
             if record is not None:
                 add(record, document)
             if time.monotonic() - paged > _PAGE_EVERY:
@@ -203,9 +215,10 @@ def _made(
                 paged = time.monotonic()
             if not quiet:
                 reason = f": {document['reason']}" if "reason" in document else ""
-                took = "was there" if there else f"{time.perf_counter() - begun:.1f} s"
+                took = "was there" if event.was_there else f"{event.seconds:.1f} s"
+                head = f"[{len(documents)}/{len(entries)}] {name}"
                 print(f"{head} {document['status']}, {took}{reason}", file=sys.stderr)
-    return documents
+    return [documents[each.name] for each in entries]
 
 
 @contextmanager

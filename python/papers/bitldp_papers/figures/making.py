@@ -24,7 +24,7 @@ from bitldp_papers.figures.registry import FigureEntry
 from bitldp_papers.figures.result import FigureResult
 from bitldp_papers.figures.running import FORMS, FigureRun, MissingData, Notice
 
-__all__ = ["DOCUMENT", "made", "make"]
+__all__ = ["DOCUMENT", "heading", "made", "make"]
 
 DOCUMENT, TABLE, PICTURE = "figure.json", "figure.csv", "figure"
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "jax", "flwr", "matplotlib")
@@ -94,16 +94,7 @@ def make(
     own.mkdir(parents=True, exist_ok=True)
     run = FigureRun(own, form=form, seeds=seeds, notice=notice, given=given)
     begun = time.perf_counter()
-    document: dict[str, Any] = {
-        "name": entry.name,
-        "paper": entry.paper,
-        "source": entry.source,
-        "title": entry.title,
-        "claim": entry.claim,
-        "form": form,
-        "asked": list(run.given_seeds),
-        **({} if given is None else {"given": _named(given)}),
-    }
+    document = heading(entry, form=form, seeds=run.given_seeds, given=given)
     try:
         result, how = _called(entry, run)
     finally:
@@ -128,6 +119,27 @@ def make(
     _write(own / DOCUMENT, f"{text}\n".encode())
     kept: dict[str, Any] = json.loads(text)
     return kept
+
+
+def heading(
+    entry: FigureEntry,
+    *,
+    form: str,
+    seeds: Sequence[int],
+    given: tuple[str, Dataset] | None,
+    **_: Any,
+) -> dict[str, Any]:
+    """Return the beginning of a figure's document: what it is, and what was asked for."""
+    return {
+        "name": entry.name,
+        "paper": entry.paper,
+        "source": entry.source,
+        "title": entry.title,
+        "claim": entry.claim,
+        "form": form,
+        "asked": list(seeds),
+        **({} if given is None else {"given": _named(given)}),
+    }
 
 
 def _called(entry: FigureEntry, run: FigureRun) -> tuple[FigureResult | None, dict[str, str]]:

@@ -63,6 +63,8 @@ class Remaining:
         By figure, in their order: as of `planned`.
     clock : callable
         Returns seconds; of a test, its own.
+    jobs : int
+        Number of processes: papers are made side by side, the figures of each one after the other.
 
     Notes
     -----
@@ -70,27 +72,44 @@ class Remaining:
     last fifth of the work counts most, since other programs come and go.
     """
 
-    def __init__(self, seconds: Mapping[str, float], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, seconds: Mapping[str, float], clock: Callable[[], float] = time.monotonic, *, jobs: int = 1
+    ) -> None:
         self._left = dict(seconds)
         self._clock = clock
-        self._begun = clock()
+        self._jobs = jobs
+        self._under_way: dict[str, float] = {}
         self._measured = self._recorded = _PRIOR
         self._memory = max(0.2 * sum(self._left.values()), 1.0)
 
+    def begins(self, name: str) -> None:
+        """Note that a figure is being made from now on."""
+        self._under_way[name] = self._clock()
+
     def ended(self, name: str, *, made: bool = True) -> None:
         """Note that a figure ended; one that was there already, or has no data, measures nothing."""
-        expected = self._left.pop(name, 0.0)
+        expected, begun = self._left.pop(name, 0.0), self._under_way.pop(name)
         if made:
             fade = math.exp(-expected / self._memory)
-            self._measured = fade * self._measured + self._clock() - self._begun
+            self._measured = fade * self._measured + self._clock() - begun
             self._recorded = fade * self._recorded + expected
-        self._begun = self._clock()
 
     def seconds(self) -> float:
-        """Return the seconds that are left, the first figure of the rest being under way."""
+        """Return the seconds that are left."""
+        now = self._clock()
+        run = {name: now - begun for name, begun in self._under_way.items()}
         ratio = self._measured / self._recorded
-        current, *rest = self._left.values() or (0.0,)
-        run = self._clock() - self._begun
-        if run > ratio * current:  # it takes longer than it should: so will the others, in part
-            ratio = (self._measured + run) / (self._recorded + current)
-        return ratio * sum(rest) + max(ratio * current - run, 0.1 * run)
+        # Those that take longer than they should say that the others will, in part.
+        late = [name for name in run if run[name] > ratio * self._left[name]]
+        if late:
+            ratio = (self._measured + sum(run[name] for name in late)) / (
+                self._recorded + sum(self._left[name] for name in late)
+            )
+        papers: dict[str, float] = {}
+        for name, expected in self._left.items():
+            takes = ratio * expected
+            if name in run:
+                takes = max(takes - run[name], 0.1 * run[name])
+            paper = name.partition("-")[0] if self._jobs > 1 else ""
+            papers[paper] = papers.get(paper, 0.0) + takes
+        return max(sum(papers.values()) / self._jobs, max(papers.values(), default=0.0))
