@@ -14,7 +14,7 @@ import math
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,18 +76,27 @@ def main(arguments: list[str]) -> int:
         wrong = [line for name, entry in again(record) for line in differences(name, entry, record)]
         print("\n".join(wrong[:20]) or "as kept")
         return bool(wrong)
-    for folder in map(Path, arguments):
-        for path in sorted(folder.glob("*/figure.json")):
-            add(RECORD, json.loads(path.read_text(encoding="utf-8")))
-    lines = (f" {json.dumps(name)}: {json.dumps(one)}" for name, one in seconds(read(RECORD)).items())
+    paths = (path for folder in arguments for path in sorted(Path(folder).glob("*/figure.json")))
+    documents = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    for document in documents:
+        add(RECORD, document)
+    lines = (
+        f" {json.dumps(name)}: {json.dumps(one)}" for name, one in seconds(read(RECORD), documents).items()
+    )
     SECONDS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     return 0
 
 
-def seconds(record: Mapping[str, Any]) -> dict[str, dict[str, list[float]]]:
-    """Return the seconds of every figure by form: of itself, and of steps that it shares with others."""
+def seconds(
+    record: Mapping[str, Any], documents: Iterable[Mapping[str, Any]] = ()
+) -> dict[str, dict[str, list[float]]]:
+    """Return the seconds of every figure by form: of itself, and of steps that it shares with others.
+
+    They are the record's; of forms that the record has a longer one for, those of the documents of a folder.
+    """
     result: dict[str, dict[str, list[float]]] = {name: dict(recorded(name)) for name in figures()}
-    for name, one in record["figures"].items():
+    made = [(one["name"], one) for one in documents if one["status"] == "done"]
+    for name, one in [*made, *record["figures"].items()]:
         if "seconds" in one and name in result:
             result[name][one["form"]] = [one["seconds"], one["borrowed"]]
     return result

@@ -433,11 +433,11 @@ def pages_row() -> Row:
 
     def build() -> str:
         module = ROOT / "python" / "bitldp" / "client" / "web" / "bitldp.wasm"
-        if not module.exists():
-            ready = subprocess.run([ROOT / "tests/wasm/setup"], capture_output=True, text=True, check=False)
-            if ready.returncode:
-                raise LeftOutError(" ".join(ready.stderr.split())[:160])
+        ready = subprocess.run([ROOT / "tests/wasm/setup"], capture_output=True, text=True, check=False)
+        if ready.returncode == 0:
             run("pages", "make", "wasm", cwd=ROOT)
+        elif not module.exists():
+            raise LeftOutError(" ".join(ready.stderr.split())[:160])
         stage.stage(TREE, stage.repository() or STAND_IN)
         return megabytes(module)
 
@@ -512,7 +512,10 @@ def main(wanted: Sequence[str]) -> int:
         "windows-core": core_under_wine_row,
         "free-threaded": free_threaded_row,
     }
+    holding = {"sdist", *(log_name(target.name) for target in TARGETS)}  # the module of pages
     chosen = [name for name in steps if not wanted or any(name.startswith(each) for each in wanted)]
+    if holding & {*chosen}:
+        chosen = [name for name in steps if name in {*chosen, "pages"}]
     rows = [steps[name]() for name in chosen]
     said = "" if PROFILE == "release" else f"\n\nCompiled with the profile {PROFILE}."
     said += "" if stage.repository() else f"\n\nNo repository is set; {STAND_IN} stands in for its address."

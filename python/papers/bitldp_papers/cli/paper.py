@@ -296,7 +296,7 @@ def _page(out: Path) -> Path:
 
 def _print_list(entries: Sequence[FigureEntry], *, as_json: bool) -> None:
     from bitldp_papers.figures import FORMS
-    from bitldp_papers.figures.remaining import minutes
+    from bitldp_papers.figures.remaining import Remaining, minutes, planned
 
     takes = {each.name: {form: round(minutes(each, form), 2) for form in FORMS} for each in entries}
     if as_json:
@@ -313,7 +313,7 @@ def _print_list(entries: Sequence[FigureEntry], *, as_json: bool) -> None:
         )
     console = wide_console()
     print_whole(console, table)
-    quick, medium, full = (sum(each[form] for each in takes.values()) for form in FORMS)
+    quick, medium, full = (Remaining(planned(entries, form), jobs=2).seconds() / 60.0 for form in FORMS)
     console.print(
         f"{len(entries)} figures; on two cores `bitldp paper --all --quick` takes about {quick:.0f} minutes, "
         f"`--form medium` {medium:.0f} minutes, in full about {full / 60:.1f} hours"
