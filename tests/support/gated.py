@@ -162,6 +162,8 @@ def holds(data: bytes, values) -> bool:
         if any(np.array(value, kind).tobytes() in data for kind in ("<f4", ">f4", "<f8", ">f8")):
             return True
         text = repr(value.item())[:8].encode()
-        if re.search(rb"(?<![0-9A-Za-z])%s(?![0-9A-Za-z])" % text if text.isdigit() else re.escape(text), data):
+        if re.search(
+            rb"(?<![0-9A-Za-z])%s(?![0-9A-Za-z])" % text if text.isdigit() else re.escape(text), data
+        ):
             return True
     return False

@@ -65,15 +65,19 @@ def _described(record: ClientRecord) -> dict[str, Any]:
     """Return what a client takes, and what it refuses."""
     name = ", ".join(record.names) if record.names else counted(record.columns, "value")
     if record.below is not None:
-        return {"columns": name, "type": record.type, "labels": record.labels, "refused": "other categories"}
+        own = {"columns": name, "type": record.type, "labels": record.labels, "refused": "other categories"}
+        if record.fill is None:
+            return own
+        return own | {"missing": record.labels[int(record.fill)] if record.labels else record.fill}
     refused = [] if record.fill is not None else ["NaN"]
     if record.outside == "refuse":
-        refused.append("numbers outside the interval")
+        refused.append(f"numbers outside {'their intervals' if record.intervals else 'the interval'}")
     own = {"intervals": record.intervals} if record.intervals else {"interval": record.interval}
     return {
         "columns": name,
         "type": record.type,
         **own,
+        **({} if record.unit is None else {"unit": record.unit}),
         **({} if record.fill is None else {"missing": record.fill}),
         "refused": " and ".join(refused) or "nothing",
     }
@@ -107,7 +111,10 @@ def _print(facts: dict[str, Any], console: Console) -> None:
         elif record.get("labels"):
             extent = f", {len(record['labels'])} labels"
         if "missing" in record:
-            extent += f", {record['missing']:g} where it is missing"
+            missing = record["missing"]
+            extent += f", {missing if isinstance(missing, str) else format(missing, 'g')} where it is missing"
+        if "unit" in record:
+            extent += f", in {record['unit']}"
         table.add_row(record["columns"], f"{record['type']}{extent}; refused: {record['refused']}")
     console.print(table)
     console.print(facts["sentence"])

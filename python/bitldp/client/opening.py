@@ -13,7 +13,7 @@ from bitldp.client.fitting import fields_of, fields_of_parts
 from bitldp.client.message import CHECKSUM, Field, WireError, parse
 from bitldp.client.notation import VERSION, DocumentError, Fields, digest, parsed
 from bitldp.client.program import ClientProgram, Codec, OneHot, Placed, PublicDraw, PublicRotation, Signs
-from bitldp.client.record import ClientRecord
+from bitldp.client.record import UNITS, ClientRecord
 
 __all__ = ["open_document"]
 
@@ -21,6 +21,7 @@ _MOST_PARTS = 1024
 _MOST_HEADER = 1024
 _MOST_COLUMNS = 1 << 22
 _MOST_LABELS = 1 << 16
+_MOST_ROWS = 1 << 20
 
 
 def open_document(text: str) -> ClientDocument:
@@ -108,7 +109,8 @@ def _check_header(given: bytes, program: ClientProgram, promise: Promise, update
         clip=update.clip if update else 0.0,
         low=update.low if update else 0.0,
         high=update.high if update else 0.0,
-        coordinates=sum(each.columns for each in program.records) * (update.records if update else 1),
+        coordinates=sum(each.columns for each in program.records)
+        * (update.records // update.rows if update else 1),
         records=update.records if update else 1,
         fields=tuple(Field(*part) for part in program.fields),
     )
@@ -141,12 +143,15 @@ def _update(fields: Fields) -> ModelUpdate:
     clip, low, high = (fields.double(name) for name in ("clip", "low", "high"))
     norm: Any = fields.choice("norm", ("l2", "l1", "linf"))
     records, header = fields.count("records", 1, 1 << 32), fields.raw("header", _MOST_HEADER)
+    rows = fields.count("rows", 2, _MOST_ROWS) if "rows" in fields else 1
     fields.done()
     if not clip > 0.0:
         raise fields.refuse("clip", "must be above zero")
     if not low < high:
         raise fields.refuse("high", "must be above low")
-    return ModelUpdate(clip, norm, low, high, records, header)
+    if records % rows:
+        raise fields.refuse("rows", "must be equally many records each")
+    return ModelUpdate(clip, norm, low, high, records, header, rows)
 
 
 def _spends(fields: Fields) -> tuple[str, int]:
@@ -218,15 +223,18 @@ def _record(fields: Fields) -> ClientRecord:
     columns = fields.count("columns", 1, _MOST_COLUMNS)
     names = _texts(fields, "names", columns) if "names" in fields else None
     if kind[0] == "u":
-        below = _below(fields, 1 << int(kind[1:]), columns)
-        labels = None
-        if "labels" in fields and isinstance(below, int):
-            labels = _texts(fields, "labels", below)
+        below = _below(fields, (1 << int(kind[1:])) - ("fill" in fields), columns)
+        labels = filled = None
+        if isinstance(below, int):
+            filled = fields.count("fill", 0, below - 1) if "fill" in fields else None
+            if "labels" in fields:
+                labels = _texts(fields, "labels", below + (filled is not None))
         fields.done()
-        return ClientRecord(kind, columns, below, labels, names=names)
+        return ClientRecord(kind, columns, below, labels, names=names, fill=filled)
+    unit = fields.choice("unit", tuple(UNITS)) if "unit" in fields else None
     outside: Any = fields.choice("outside", ("clip", "refuse"))
     interval = _interval(fields, "interval") if "interval" in fields else None
-    if outside == "refuse" and interval is None:
+    if outside == "refuse" and interval is None and "span" not in fields:
         raise fields.refuse("interval", "is missing, where numbers outside it are refused")
     fill = fields.double("fill") if "fill" in fields else None
     intervals: tuple[tuple[float, float], ...] = ()
@@ -247,6 +255,7 @@ def _record(fields: Fields) -> ClientRecord:
         fill=fill,
         intervals=intervals,
         span=span,
+        unit=unit,
     )
 
 

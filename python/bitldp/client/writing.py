@@ -109,6 +109,8 @@ def write(
             "records": update.records,
             "header": text_of(update.header),
         }
+        if update.rows > 1:
+            fields["update"]["rows"] = update.rows
     if header:
         fields["header"] = text_of(header)
     if spends is not None:
@@ -128,7 +130,7 @@ def golden_inputs(program: ClientProgram) -> list[NDArray[Any]]:
     for index, record in enumerate(program.records):
         words = np.frombuffer(keystream(key, index, 8 * count * record.columns), "<u8")
         if record.below is not None:
-            values: NDArray[Any] = scaled(words, np.resize(record.below, len(words)))
+            values: NDArray[Any] = scaled(words, np.resize(record.codes, len(words)))
         else:
             ends = record.intervals or (record.interval or (-1.0, 1.0),)
             low, high = np.resize(np.array(ends), (len(words), 2)).T
@@ -188,7 +190,11 @@ def _of_record(record: ClientRecord) -> dict[str, Any]:
         fields["names"] = list(record.names)
     if record.below is not None:
         fields["below"] = list(record.below) if isinstance(record.below, tuple) else record.below
+        if record.fill is not None:
+            fields["fill"] = int(record.fill)
         return fields if record.labels is None else fields | {"labels": list(record.labels)}
+    if record.unit is not None:
+        fields["unit"] = record.unit
     fields["outside"] = record.outside
     if record.interval is not None:
         fields["interval"] = [double(end) for end in record.interval]
