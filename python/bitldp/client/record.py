@@ -57,6 +57,8 @@ class ClientRecord:
         Of numbers: an interval for each column, which is mapped to `span`.
     span : (float, float) or None
         Interval that all columns are mapped to.
+    gaps : bool
+        Of numbers that are mapped to [-1, 1]: whether NaN says that there is none.
     unit : str or None
         Of numbers that are dates or times: what they count, one of `UNITS`. Instants and dates count from
         1970-01-01 00:00 UTC, times of day from midnight.
@@ -73,6 +75,7 @@ class ClientRecord:
     intervals: tuple[tuple[float, float], ...] = ()
     span: tuple[float, float] | None = None
     unit: str | None = None
+    gaps: bool = False
 
     @classmethod
     def of_codes(
@@ -106,9 +109,12 @@ class ClientRecord:
         if self.below is not None:
             wrong, reason = values >= np.array(self.below), f"is not below {self.below}"
         else:
-            apart = self.span is not None and self.outside == "refuse"
-            wrong, reason = np.isnan(values), "is NaN or outside its interval" if apart else "is NaN"
-            if self.interval is not None and self.outside == "refuse":
+            wrong, reason = np.isnan(values), "is NaN"
+            if self.gaps:
+                wrong, reason = np.isinf(values), "is outside its interval"
+            elif self.interval is None and self.span is not None and self.outside == "refuse":
+                wrong, reason = ~np.isfinite(values), "is NaN or outside its interval"
+            elif self.interval is not None and self.outside == "refuse":
                 low, high = (values.dtype.type(end) for end in self.interval)
                 wrong, reason = ~((values >= low) & (values <= high)), f"is NaN or outside {self.interval}"
         if wrong.any():
@@ -118,7 +124,7 @@ class ClientRecord:
     def _prepared(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return values with a public one in place of each missing one, and columns mapped to the span.
 
-        A number that is refused since it is outside its column's interval becomes NaN.
+        A number that is refused since it is outside its column's interval becomes infinite.
         """
         if self.fill is not None:
             missing = np.isnan(values) if self.below is None else values == self.below
@@ -126,8 +132,7 @@ class ClientRecord:
         if self.span is None:
             return values
         (low, high), (first, last) = np.array(self.intervals).T, self.span
-        if self.outside == "refuse":
-            values = np.where((values >= low) & (values <= high), values, np.nan)
+        beyond = (values < low) | (values > high) if self.outside == "refuse" else False
         shares = (values.clip(low, high) - low) / (high - low)
         mapped = np.where(shares >= 1.0, last, first + shares * (last - first)).clip(first, last)
-        return np.ascontiguousarray(mapped)
+        return np.ascontiguousarray(np.where(beyond, np.inf, mapped))

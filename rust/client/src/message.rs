@@ -47,7 +47,7 @@ impl Message {
         let records = self.records();
         let (norm, ends, columns) = match &self.update {
             Some(update) => (update.norm as u8, [update.clip, update.low, update.high], update.columns()),
-            None => (0, [0.0; 3], program.parts.iter().map(|part| part.record.columns).sum()),
+            None => (0, [0.0; 3], program.inputs().map(|record| record.columns).sum()),
         };
         let mut rest = self.header.as_slice();
         let mut take = |count| {

@@ -56,14 +56,12 @@ impl Prepared {
         }
         if let Some((intervals, (first, last))) = &self.scaled {
             for (x, (low, high)) in numbers.iter_mut().zip(intervals.iter().cycle()) {
-                // NaN is refused, by its place.
-                if self.strict && !(*low..=*high).contains(x) {
-                    *x = f64::NAN;
-                }
                 let share = (within(*x, (*low, *high)) - low) / (high - low);
                 // The end is met exactly.
                 let mapped = if share >= 1.0 { *last } else { first + share * (last - first) };
-                *x = within(mapped, (*first, *last));
+                // What is infinite is refused, by its place.
+                let outside = self.strict && (*x < *low || *x > *high);
+                *x = if outside { f64::INFINITY } else { within(mapped, (*first, *last)) };
             }
         }
     }
@@ -116,10 +114,10 @@ mod tests {
     }
 
     #[test]
-    fn numbers_outside_the_interval_of_their_column_are_none() {
-        let mut numbers = [0.0, 3.0, 10.5, -1.0, 5.0, f64::NEG_INFINITY];
+    fn numbers_outside_the_interval_of_their_column_are_infinite() {
+        let mut numbers = [0.0, 3.0, 10.5, -1.0, f64::NAN, f64::NEG_INFINITY];
         Prepared { strict: true, ..prepared(None) }.apply(&mut numbers);
-        assert_eq!((numbers[0], numbers[1], numbers[3], numbers[4]), (-1.0, 1.0, -1.0, 0.0));
-        assert!(numbers[2].is_nan() && numbers[5].is_nan());
+        assert_eq!((numbers[0], numbers[1], numbers[3]), (-1.0, 1.0, -1.0));
+        assert!(numbers[2].is_infinite() && numbers[4].is_nan() && numbers[5].is_infinite());
     }
 }

@@ -19,6 +19,16 @@ impl Part {
         keys: &[Key],
         out: &mut [u8],
     ) -> Result<()> {
+        let Some(item) = self.item() else { return self.drawn(input, records, keys, out) };
+        let (keys, own) = keys.split_at_checked(self.keys() - item.keys()).ok_or(Kind::Shape)?;
+        with_room(records, |codes: &mut [u32]| {
+            item.draw(input, own, codes)?;
+            self.drawn(Input::U32(codes), records, keys, out)
+        })?
+    }
+
+    /// Writes the reports of records, whose public draw comes before all else.
+    fn drawn(&self, input: Input<'_>, records: usize, keys: &[Key], out: &mut [u8]) -> Result<()> {
         let (last, others) = keys.split_last().ok_or(Kind::Shape)?;
         if let Some(rotation) = &self.rotation {
             return self.rotated(rotation, input, records, keys, out);

@@ -53,7 +53,7 @@ impl Update {
             None => 1,
         };
         let [part] = program.parts.as_slice() else { return Err(fields.wrong()) };
-        if part.kind() != ValueType::F64 {
+        if part.record.kind != ValueType::F64 {
             return Err(fields.unknown());
         }
         let coordinates = part.record.columns.checked_mul(records);
@@ -175,7 +175,8 @@ mod tests {
         let mut made = Vec::new();
         l1.with(Values::F64(&[0.5, 0.5, -4.0, 0.0]), &mut |x| {
             let Values::F64(x) = x else { return Err(Kind::Shape.into()) };
-            Ok(made.extend_from_slice(x))
+            made.extend_from_slice(x);
+            Ok(())
         })
         .unwrap();
         assert_eq!((made[0], made[1], made[3], l1.columns()), (0.5, 0.5, 0.0, 2));

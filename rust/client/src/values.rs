@@ -108,6 +108,8 @@ pub(crate) enum ValueRange {
     Within(f64, f64),
     /// Every number but NaN.
     Numbers,
+    /// Every finite number, and NaN, which says that there is none.
+    Gaps,
 }
 
 impl Record {
@@ -146,6 +148,11 @@ impl Record {
     /// True where the values are numbers.
     pub(crate) fn is_real(&self) -> bool {
         !matches!(self.range, ValueRange::Below(..) | ValueRange::Each(_))
+    }
+
+    /// True where NaN says that a value is not there, and all others lie on [-1, 1].
+    pub(crate) fn has_gaps(&self) -> bool {
+        matches!(self.range, ValueRange::Gaps)
     }
 
     /// Categories, where the values are some and all columns have as many.
@@ -285,6 +292,7 @@ impl Record {
             (ValueRange::Within(low, high), Input::F64(x)) => first(x, |x| x >= *low && x <= *high),
             (ValueRange::Numbers, Input::F32(x)) => first(x, |x| !x.is_nan()),
             (ValueRange::Numbers, Input::F64(x)) => first(x, |x| !x.is_nan()),
+            (ValueRange::Gaps, Input::F64(x)) => first(x, |x| !x.is_infinite()),
             _ => return Err(Kind::Shape.into()),
         };
         refused.map_or(Ok(()), |index| Err(Refused::at(Kind::Value, index)))
@@ -297,11 +305,16 @@ fn numbers(fields: &Fields<'_>) -> Result<ValueRange> {
     if !UNITS.contains(&fields.maybe("unit").map_or(Ok(UNITS[0]), text)?) {
         return Err(fields.wrong());
     }
-    match (fields.text("outside")?, ends) {
-        ("clip", _) => Ok(ValueRange::Numbers),
-        ("refuse", Some((low, high))) => Ok(ValueRange::Within(low, high)),
-        // Those of columns have been made NaN.
-        ("refuse", None) if fields.maybe("span").is_some() => Ok(ValueRange::Numbers),
+    let span = fields.maybe("span").map(interval).transpose()?;
+    let gaps = fields.flag("gaps")?;
+    match (fields.text("outside")?, ends, span) {
+        ("clip" | "refuse", None, Some((-1.0, 1.0))) if gaps => Ok(ValueRange::Gaps),
+        _ if gaps => Err(fields.wrong()),
+        ("clip", ..) => Ok(ValueRange::Numbers),
+        // Those outside the interval of their column have been made infinite.
+        ("refuse", None, Some((low, high))) | ("refuse", Some((low, high)), _) => {
+            Ok(ValueRange::Within(low, high))
+        }
         _ => Err(fields.wrong()),
     }
 }
@@ -415,7 +428,11 @@ mod tests {
         let mut given = Vec::new();
         let codes = |input: Input<'_>| (0..input.len()).map(|at| code(input, at)).collect::<Vec<_>>();
         for x in [Values::Labels(&["a", "", "c"]), Values::Bytes(&[0, 3, 2]), Values::U16(&[0, 3, 2])] {
-            record.with(x, &mut |input| Ok(given.push(codes(input)))).unwrap();
+            let mut keep = |input: Input<'_>| {
+                given.push(codes(input));
+                Ok(())
+            };
+            record.with(x, &mut keep).unwrap();
         }
         assert_eq!(given, [[0, 1, 2]; 3]);
         assert_eq!(refused(&record, Values::Bytes(&[0, 4])), Refused::at(Kind::Value, 1));
