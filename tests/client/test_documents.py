@@ -197,7 +197,7 @@ def test_the_examples_are_the_documents_of_today() -> None:
         "subset": bitldp.SubsetSelection(50, epsilon=1.0).client_document(),
         "message": bitldp.OUE(9, epsilon=2.0).client_document(header=True),
         "basket": bitldp.ItemSet(["tea", "milk", "bread"], epsilon=2.0, padding=2).client_document(),
-        "ratings": bitldp.KeyValue(3, epsilon=2.0, padding=1, interval=(0.0, 5.0)).client_document(),
+        "ratings": bitldp.KeyValue(3, epsilon=2.0, padding=1, clip=False).client_document(),
         "levels": bitldp.Hierarchy(60, epsilon=2.0).client_document(),
     }
     folder = Path(__file__).parent / "documents"

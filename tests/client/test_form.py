@@ -195,7 +195,7 @@ def spelled(document: ClientDocument, values: tuple[Any, ...]) -> bytes:
     return b"".join(parts)
 
 
-DAY = np.datetime64("2001-02-03T18:00")
+DAY = np.datetime64("2001-02-03T18:00", "s")
 KINDS = TablePlan(
     [
         Column(
