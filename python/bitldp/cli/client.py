@@ -69,7 +69,7 @@ def _described(record: ClientRecord) -> dict[str, Any]:
         if record.fill is None:
             return own
         return own | {"missing": record.labels[int(record.fill)] if record.labels else record.fill}
-    refused = [] if record.fill is not None else ["NaN"]
+    refused = [] if record.fill is not None or record.gaps else ["NaN"]
     if record.outside == "refuse":
         refused.append(f"numbers outside {'their intervals' if record.intervals else 'the interval'}")
     own = {"intervals": record.intervals} if record.intervals else {"interval": record.interval}
@@ -78,6 +78,7 @@ def _described(record: ClientRecord) -> dict[str, Any]:
         "type": record.type,
         **own,
         **({} if record.unit is None else {"unit": record.unit}),
+        **({"gaps": "NaN"} if record.gaps else {}),
         **({} if record.fill is None else {"missing": record.fill}),
         "refused": " and ".join(refused) or "nothing",
     }
@@ -113,6 +114,8 @@ def _print(facts: dict[str, Any], console: Console) -> None:
         if "missing" in record:
             missing = record["missing"]
             extent += f", {missing if isinstance(missing, str) else format(missing, 'g')} where it is missing"
+        if "gaps" in record:
+            extent += ", NaN where there is none"
         if "unit" in record:
             extent += f", in {record['unit']}"
         table.add_row(record["columns"], f"{record['type']}{extent}; refused: {record['refused']}")
