@@ -58,7 +58,7 @@ impl Item {
         let held = |index: usize| {
             if self.signs { u64::from(!number(index).is_nan()) } else { code(input, index) }
         };
-        for_words(last, codes.len(), |at, word| {
+        for_words(last, codes.len(), &mut |at, word| {
             let own = at * self.items..(at + 1) * self.items;
             let count = own.clone().map(held).sum::<u64>();
             let drawn = scaled(word, count.max(self.padding));
@@ -71,7 +71,7 @@ impl Item {
             codes[at] = (place + drawn.saturating_sub(count)) as u32;
         })?;
         let [key] = signs else { return Ok(()) };
-        for_words(key, codes.len(), |at, word| {
+        for_words(key, codes.len(), &mut |at, word| {
             let item = codes[at] as usize;
             let value = if item < self.items { number(at * self.items + item) } else { 0.0 };
             let steps = ((value + 1.0) * (FINE / 2) as f64).round_ties_even() as u64;
@@ -104,7 +104,7 @@ mod tests {
 
     fn words(key: &Key, count: usize) -> Vec<u64> {
         let mut words = vec![0; count];
-        for_words(key, count, |at, word| words[at] = word).unwrap();
+        for_words(key, count, &mut |at, word| words[at] = word).unwrap();
         words
     }
 

@@ -55,7 +55,7 @@ impl Part {
                 })?
             }
             Some(PublicDraw::Affine { prime, values }) => with_room(3 * records, |triples: &mut [u32]| {
-                for_words(last, 2 * records, |at, word| {
+                for_words(last, 2 * records, &mut |at, word| {
                     let drawn = if at % 2 == 0 { 1 + scaled(word, prime - 1) } else { scaled(word, prime) };
                     triples[at / 2 * 3 + at % 2] = drawn as u32;
                 })?;
@@ -74,7 +74,7 @@ impl Part {
                 })?
             })?,
             Some(PublicDraw::Step { count, cells }) => with_room(records, |steps: &mut [u32]| {
-                for_words(last, records, |at, word| steps[at] = scaled(word, count) as u32)?;
+                for_words(last, records, &mut |at, word| steps[at] = scaled(word, count) as u32)?;
                 let (of_steps, of_cells) = out.split_at_mut(packed_len(records, self.fields[0].1)?);
                 pack_to(steps, self.fields[0].1, of_steps, Some(1))?;
                 self.stepped(input, steps, cells, others, of_cells)
