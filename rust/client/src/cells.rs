@@ -4,9 +4,9 @@ use bitldp_core::Input;
 
 use crate::fields::{integer, list, wrong};
 use crate::json::Json;
-use crate::part::{Part, code};
+use crate::part::Part;
 use crate::refused::Result;
-use crate::values::{Record, Values, with_room};
+use crate::values::{Record, Values, code, with_room};
 
 /// Columns of the parts at most.
 const MOST_COLUMNS: usize = 1 << 12;

@@ -1,13 +1,11 @@
 //! Sets: one item of a padded set is drawn in secret, and the channel answers for it alone.
 
-use bitldp_core::{Channel, Input, Key, log_ratio};
+use bitldp_core::{Channel, Input, Key, Window, log_ratio};
 
 use crate::draws::{for_words, scaled};
 use crate::fields::Fields;
-use crate::law::Law;
-use crate::part::{Part, code};
 use crate::refused::{Kind, Result};
-use crate::values::Record;
+use crate::values::{Record, code};
 
 /// Items, and dummies that a set is padded with, at most.
 const MOST_ITEMS: i64 = 1 << 20;
@@ -81,15 +79,13 @@ impl Item {
 
     /// Epsilon between any two sets, where the channel answers for one code alone: an item that is drawn in secret, with the chance
     /// s at most, is reported with q + s (p - q), and another one with q. Of other channels none: they speak for several.
-    pub(crate) fn amplified(&self, part: &Part) -> Option<f64> {
-        let Law::Window(law) = &part.law else { return None };
+    pub(crate) fn amplified(&self, law: &Window) -> Option<f64> {
         let one = 1u128 << 64;
         let (high, share) = (law.high().numerator(), one.div_ceil(self.padding.into()));
         // q times the cells but one, and p - q times them, both over 2^64.
         let other = one - high;
         let more = (high * u128::from(law.cells() - 1)).checked_sub(other)?;
-        let alone = law.width() == 1 && law.order().is_none() && !law.is_mute();
-        if !alone || part.draw.is_some() || part.second.is_some() {
+        if law.width() > 1 || law.order().is_some() || law.is_mute() {
             return None;
         }
         // share * more / 2^64, rounded up.

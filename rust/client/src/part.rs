@@ -1,6 +1,6 @@
 //! Parts of a record: how each is drawn, what of a report it has, and its keys.
 
-use bitldp_core::{Design, DesignFamily, Input, Key, Matrix, Probability, Window, packed_len};
+use bitldp_core::{Design, DesignFamily, Key, Matrix, Probability, Window, packed_len};
 
 use crate::codec::Codec;
 use crate::draws::{PublicDraw, PublicRotation};
@@ -130,7 +130,11 @@ impl Part {
 
     /// Epsilon of one use of the channel on a record.
     pub(crate) fn epsilon(&self) -> f64 {
-        self.item().and_then(|item| item.amplified(self)).unwrap_or_else(|| self.law.epsilon())
+        let amplified = match (self.item(), &self.law, self.draw, &self.second) {
+            (Some(item), Law::Window(law), None, None) => item.amplified(law),
+            _ => None,
+        };
+        amplified.unwrap_or_else(|| self.law.epsilon())
     }
 
     /// The codec as the channel takes it.
@@ -198,16 +202,6 @@ pub(crate) fn fields_bytes(fields: &[(usize, u32)], records: usize) -> Option<us
 /// Bits that tell so many codes apart.
 pub(crate) fn bits_of(count: u64) -> u32 {
     u64::BITS - (count - 1).leading_zeros()
-}
-
-/// A category of the input.
-pub(crate) fn code(input: Input<'_>, at: usize) -> u64 {
-    match input {
-        Input::U8(x) => x[at].into(),
-        Input::U16(x) => x[at].into(),
-        Input::U32(x) => x[at].into(),
-        _ => 0,
-    }
 }
 
 /// Gives `work` the values at some positions.

@@ -6,9 +6,9 @@ use crate::codec::Codec;
 use crate::draws::{PublicDraw, coordinates, for_words, scaled};
 use crate::keys::{derived, overwrite};
 use crate::law::{Coding, Law};
-use crate::part::{Part, code, picked};
+use crate::part::{Part, picked};
 use crate::refused::{Kind, Result};
-use crate::values::with_room;
+use crate::values::{code, with_room};
 
 impl Part {
     /// Writes the reports of checked records.

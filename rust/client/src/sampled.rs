@@ -5,9 +5,9 @@ use bitldp_core::{Input, Key, Output, add_up, mul_up, pack_to, packed_len};
 use crate::draws::{PublicDraw, coordinates};
 use crate::keys::{GiveKeys, overwrite};
 use crate::law::Law;
-use crate::part::{Part, bits_of, code, for_parts, picked};
+use crate::part::{Part, bits_of, for_parts, picked};
 use crate::refused::Result;
-use crate::values::{Values, with_room};
+use crate::values::{Values, code, with_room};
 
 /// The draw of columns, and the form of their reports.
 pub(crate) struct SampledParts {

@@ -5,7 +5,6 @@ use zeroize::{DefaultIsZeroes, Zeroize};
 
 use crate::fields::{Fields, integer, list, text, wrong};
 use crate::json::Json;
-use crate::part::code;
 use crate::prepared::{Prepared, interval};
 use crate::refused::{Kind, Refused, Result};
 
@@ -353,6 +352,16 @@ fn labels(fields: &Fields<'_>, below: u64) -> Result<Option<Vec<String>>> {
         return Err(wrong(json));
     }
     Ok(Some(texts.into_iter().map(String::from).collect()))
+}
+
+/// A category of the input.
+pub(crate) fn code(input: Input<'_>, at: usize) -> u64 {
+    match input {
+        Input::U8(x) => x[at].into(),
+        Input::U16(x) => x[at].into(),
+        Input::U32(x) => x[at].into(),
+        _ => 0,
+    }
 }
 
 /// Gives `work` values of bytes, wherever these begin.
