@@ -414,9 +414,10 @@ def refused(plan: TablePlan, path: str, value: Any) -> None:
     text = canonical(fields | {"sha256": digest(fields)})
     with pytest.raises(DocumentError):
         open_document(text)
-    if library_path() is not None:
+    library = library_path()
+    if library is not None:
         with pytest.raises(LibraryRefusedError):
-            LibraryClient(text, library_path())
+            LibraryClient(text, library)
 
 
 def test_a_record_of_parts_that_is_one_value_has_no_keyed_reports_here() -> None:

@@ -65,8 +65,9 @@ def test_a_number_outside_the_interval_of_a_key_is_refused() -> None:
     for wrong in ([5.5, np.nan, 0.0], [np.nan, np.nan, -np.inf]):
         with pytest.raises(ValueError, match="is outside its interval"):
             client.randomize(wrong)
-    if library_path() is not None:
-        with LibraryClient(text, library_path()) as library:
+    path = library_path()
+    if path is not None:
+        with LibraryClient(text, path) as library:
             assert len(library.randomize(np.array([5.0, np.nan, 0.0]).tobytes())) == 1
             for wrong in ([5.5, np.nan, 0.0], [np.nan, np.nan, -np.inf]):
                 with pytest.raises(LibraryRefusedError, match="outside what the document allows"):
@@ -140,9 +141,10 @@ def test_a_document_of_sets_or_levels_that_does_not_hold_is_refused(
     text = changed(mechanism, changes)
     with pytest.raises(DocumentError):
         open_document(text)
-    if library_path() is not None:
+    path = library_path()
+    if path is not None:
         with pytest.raises(LibraryRefusedError):
-            LibraryClient(text, library_path())
+            LibraryClient(text, path)
 
 
 def test_only_randomized_response_is_amplified_by_the_secret_draw() -> None:
@@ -151,21 +153,21 @@ def test_only_randomized_response_is_amplified_by_the_secret_draw() -> None:
     assert drawn > spent
     for mechanism in (HASHED, BLOCKS):
         assert open_document(mechanism.client_document()).epsilon == mechanism.drawn.guarantee.record
-    fields = json.loads(BASKETS.client_document())
+    fields, path = json.loads(BASKETS.client_document()), library_path()
     rare = int(fields["channel"]["high"]) // 1000  # below the share of one cell in six
     changes = {"channel.high": str(rare), "golden": fields["golden"]}
     for claimed in (0.0, spent):
         text = changed(BASKETS, changes | {"epsilon": double(claimed)})
         with pytest.raises(DocumentError, match="epsilon: does not follow"):
             open_document(text)
-        if library_path() is not None:
+        if path is not None:
             with pytest.raises(LibraryRefusedError, match="epsilon or delta does not follow"):
-                LibraryClient(text, library_path())
+                LibraryClient(text, path)
 
 
 def test_epsilon_of_many_items_is_computed() -> None:
     """Integers of more than 128 bits are rounded outward: 2^20 items by randomized response."""
     mechanism = bitldp.ItemSet(1 << 20, epsilon=5.0, padding=3, oracle="GRR")
     assert 4.999 < mechanism.guarantee.record <= 5.0
-    p, q = mechanism.drawn._release.chances()
+    p, q = mechanism._inner._release.chances()
     assert math.isclose(mechanism.guarantee.record, math.log1p((p - q) / q / 3.0), rel_tol=1e-9)

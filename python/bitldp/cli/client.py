@@ -65,10 +65,14 @@ def _described(record: ClientRecord) -> dict[str, Any]:
     """Return what a client takes, and what it refuses."""
     name = ", ".join(record.names) if record.names else counted(record.columns, "value")
     if record.below is not None:
-        own = {"columns": name, "type": record.type, "labels": record.labels, "refused": "other categories"}
-        if record.fill is None:
-            return own
-        return own | {"missing": record.labels[int(record.fill)] if record.labels else record.fill}
+        missing = record.labels[int(record.fill or 0)] if record.labels else record.fill
+        return {
+            "columns": name,
+            "type": record.type,
+            "labels": record.labels,
+            **({} if record.fill is None else {"missing": missing}),
+            "refused": "other categories",
+        }
     refused = [] if record.fill is not None or record.gaps else ["NaN"]
     if record.outside == "refuse":
         refused.append(f"numbers outside {'their intervals' if record.intervals else 'the interval'}")

@@ -184,7 +184,8 @@ def _of_parts(fields: Fields) -> ClientProgram:
     draw = _public(fields, None)
     if isinstance(draw, PublicRotation):
         raise fields.refuse("public", "rotates no parts")
-    record, cells = None, ()
+    record = None
+    cells: tuple[tuple[Cell, ...], ...] = ()
     if "cells" in fields:
         record = _record(fields.object("record"))
         cells = _cells(fields, record)

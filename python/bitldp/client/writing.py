@@ -121,7 +121,7 @@ def golden_inputs(program: ClientProgram) -> list[NDArray[Any]]:
     result, key = [], bytes(range(32))
     for index, record in enumerate(program.records):
         words = np.frombuffer(keystream(key, index, 8 * count * record.columns), "<u8")
-        if record.below is not None:
+        if record.codes is not None:
             values: NDArray[Any] = scaled(words, np.resize(record.codes, len(words)))
         else:
             ends = record.intervals or (record.interval or (-1.0, 1.0),)

@@ -99,7 +99,7 @@ impl Program {
         Ok(())
     }
 
-    /// What a record is of, in order: the values of the parts, or those that these are made of.
+    /// The values of a record, in order: those of the parts, or those that these are made of.
     pub(crate) fn inputs(&self) -> impl ExactSizeIterator<Item = &Record> {
         let made = self.cells.as_ref().map(|cells| &cells.record);
         let count = if made.is_some() { 1 } else { self.parts.len() };
