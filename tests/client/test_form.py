@@ -265,6 +265,15 @@ def test_missing_categories_times_and_points_are_the_clients() -> None:
         assert abs(found[key]["estimate"] - truth) < 5.0 * found[key]["stderr"], key
 
 
+def test_clients_know_the_units_of_plans() -> None:
+    from bitldp.client.record import UNITS
+    from bitldp.tables import values
+
+    assert {unit: int(np.timedelta64(1, code) / np.timedelta64(1, "ns")) for unit, code in UNITS.items()} == (
+        values.UNITS
+    )
+
+
 def test_the_library_takes_them_as_the_release_does() -> None:
     path = library_path()
     if path is None:
