@@ -130,6 +130,7 @@ PART = json.loads(bitldp.GRR(4, epsilon=1.0).client_document())
         (MINUTES, {"cells.0": 7}),
         (MINUTES, {"record.below": 1441}),
         (MINUTES, {"record": {"type": "f64", "columns": 1, "outside": "clip"}}),
+        (MINUTES, {"record": {"type": "f64", "columns": 1, "outside": "clip"}, "cells": [[]] * 6}),
         (PAIRS, {"cells.2.0.3": 5}),
         (PAIRS, {"record.below": [16, 41]}),
         (PAIRS, {"parts.0.record.columns": 1}),

@@ -33,8 +33,11 @@ pub(crate) struct Cells {
 
 impl Cells {
     /// The record and the terms that a document says, of all columns of these parts.
-    pub(crate) fn read(record: &Json<'_>, json: &Json<'_>, parts: &[Part]) -> Result<Cells> {
-        let record = Record::read(record)?;
+    pub(crate) fn read(given: &Json<'_>, json: &Json<'_>, parts: &[Part]) -> Result<Cells> {
+        let record = Record::read(given)?;
+        if record.is_real() {
+            return Err(wrong(given));
+        }
         let mut below =
             parts.iter().flat_map(|part| (0..part.record.columns).map(|at| part.record.below_of(at)));
         let mut columns = Vec::new();
