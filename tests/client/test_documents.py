@@ -84,7 +84,7 @@ EXPORTED = [
 SOLVED = ("MVU", "OptimalUtility", "MinimaxVariance", "InterpolatedMVU", "VectorMVU", "MetricMVU")
 UNDOCUMENTED = {
     *("CLDP", "BallGaussian", "BallWindow", "InterpolatedMVU", "LaplaceBall", "RandomCodebook", "SignSGD"),
-    *("Skellam", "VectorMVU", "HDG", "HeavyHitters", "Hierarchy", "ItemSet", "KeyValue", "MixedCap"),
+    *("Skellam", "VectorMVU", "HeavyHitters", "MixedCap"),
     *("RecordCap", "TwoStage"),
 }
 
@@ -196,6 +196,9 @@ def test_the_examples_are_the_documents_of_today() -> None:
         "oue": bitldp.OUE(20, epsilon=2.0).client_document(),
         "subset": bitldp.SubsetSelection(50, epsilon=1.0).client_document(),
         "message": bitldp.OUE(9, epsilon=2.0).client_document(header=True),
+        "basket": bitldp.ItemSet(["tea", "milk", "bread"], epsilon=2.0, padding=2).client_document(),
+        "ratings": bitldp.KeyValue(3, epsilon=2.0, padding=1, clip=False).client_document(),
+        "levels": bitldp.Hierarchy(60, epsilon=2.0).client_document(),
     }
     folder = Path(__file__).parent / "documents"
     assert {path.stem for path in folder.glob("*.json")} == {*made, "update"}  # see test_updates.py

@@ -127,16 +127,12 @@ def test_a_code_that_is_none_is_refused() -> None:
     ("column", "reason"),
     [
         (
-            Column(bitldp.GRR(2, epsilon=1.0), "x", categories=["a", "b"], nulls="fill", fill="a"),
-            '"fill" in the plan has no client',
+            Column(bitldp.GRR(2, epsilon=1.0), "x", categories=["a", ""], nulls="fill", fill="a"),
+            "a client calls a missing value ''",
         ),
         (
             Column(bitldp.GRR(5, epsilon=1.0), "x", interval=(0.0, 1.0)),
-            "a client takes categories, and numbers",
-        ),
-        (
-            Column(bitldp.Duchi(epsilon=1.0, interval=(0.0, 9.0)), "x", unit="days"),
-            "in the units of the mechanism",
+            "a client takes categories, and numbers that the mechanism takes as they are",
         ),
         (Column(bitldp.Gaussian(epsilon=1.0, delta=1e-6, features=2), ["x", "y"]), "adds up the deltas"),
     ],
@@ -186,12 +182,126 @@ def answered() -> pa.Table:
 
 
 def raw(document: ClientDocument, row: tuple[Any, ...]) -> bytes:
-    """Return the bytes of a record."""
+    """Return the bytes of a record of what is asked of people with gaps."""
+    return spelled(document, given(row))
+
+
+def spelled(document: ClientDocument, values: tuple[Any, ...]) -> bytes:
+    """Return the bytes of the values of a record, by their labels."""
     parts = []
-    for each, record in zip(given(row), document.program.records, strict=True):
+    for each, record in zip(values, document.program.records, strict=True):
         value = record.labels.index(each) if record.labels is not None else each
         parts.append(np.atleast_1d(np.asarray(value, record.dtype)).tobytes())
     return b"".join(parts)
+
+
+DAY = np.datetime64("2001-02-03T18:00", "s")
+KINDS = TablePlan(
+    [
+        Column(
+            bitldp.GRR(4, epsilon=3.0),
+            "city",
+            categories=["Paris", "Rome", "Oslo", "Bern"],
+            nulls="fill",
+            fill="Rome",
+        ),
+        Column(
+            bitldp.Piecewise(epsilon=4.0, features=2, clip=False),
+            ["height", "age"],
+            interval=[(120, 220), (18, 90)],
+        ),
+        Column(
+            bitldp.Piecewise(epsilon=2.0, interval=(0.0, 20_000.0)),
+            "born",
+            unit="days",
+            nulls="fill",
+            fill=9_000.0,
+        ),
+        Column(bitldp.BRR(16, epsilon=2.0, interval=(0.0, 1.0)), "part", nulls="fill", fill=0.5),
+        Column(
+            bitldp.OUE(256, epsilon=2.0),
+            "code",
+            categories=[str(i) for i in range(256)],
+            nulls="fill",
+            fill="255",
+        ),
+    ]
+)
+#: Rows of a table, and what a form gives of them.
+PEOPLE: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = [
+    (("Oslo", 171.0, 40.0, DAY, 0.3, "7"), ("Oslo", [171.0, 40.0], 11_356.75, 0.3, "7")),
+    ((None, 220.0, 18.0, None, None, None), ("", [220.0, 18.0], np.nan, np.nan, "")),
+    (("Rome", 120.0, 90.0, None, 1.5, "255"), ("Rome", [120.0, 90.0], 9_000.0, 1.5, "255")),
+]
+
+
+def test_missing_categories_times_and_points_are_the_clients() -> None:
+    text = KINDS.client_document()
+    form = open_document(text)
+    city, sizes, born, part, code = form.program.records
+    assert (city.fill, city.labels, city.below) == (1, ("Paris", "Rome", "Oslo", "Bern", ""), 4)
+    assert (sizes.outside, sizes.intervals) == ("refuse", ((120.0, 220.0), (18.0, 90.0)))
+    assert (born.unit, born.fill, part.interval, part.fill) == ("days", 9_000.0, (0.0, 1.0), 0.5)
+    assert (code.type, code.fill, len(code.labels or ())) == ("u16", 255, 257)
+    (_, first), (_, second), _ = PEOPLE
+    filled = ("Rome", second[1], 9_000.0, 0.5, "255")
+    coded = (4, second[1], np.datetime64("NaT"), np.nan, 256)
+    for seed in range(20):
+        report = form.randomize(*filled, rng=seed)
+        assert form.randomize(*second, rng=seed) == form.randomize(*coded, rng=seed) == report
+        day = (*first[:2], DAY, *first[3:])
+        assert form.randomize(*day, rng=seed) == form.randomize(*first, rng=seed)
+    for wrong in ([171.0, 17.5], [230.0, 40.0], [np.nan, 40.0]):
+        with pytest.raises(ValueError, match="is NaN or outside its interval"):
+            form.randomize("Oslo", wrong, *first[2:])
+    with pytest.raises(ValueError, match="not below 4"):
+        form.randomize(5, *first[1:])
+    table = KINDS.from_clients([form.randomize(*first, rng=index) for index in range(300)])
+    found = {
+        (row["column"], row["category"]): row
+        for row in KINDS.aggregate().update(table).estimate().to_pylist()
+    }
+    for key, truth in {("city", "Oslo"): 1.0, ("age", None): 40.0, ("born", None): 11_356.75}.items():
+        assert abs(found[key]["estimate"] - truth) < 5.0 * found[key]["stderr"], key
+
+
+def test_clients_know_the_units_of_plans() -> None:
+    from bitldp.client.record import UNITS
+    from bitldp.tables import values
+
+    assert {unit: int(np.timedelta64(1, code) / np.timedelta64(1, "ns")) for unit, code in UNITS.items()} == (
+        values.UNITS
+    )
+
+
+def test_the_library_takes_them_as_the_release_does() -> None:
+    path = library_path()
+    if path is None:
+        pytest.skip(ABSENT)
+    release = KINDS.release(key=ReleaseKey.generate(), record="person")
+    names = ("city", "height", "age", "born", "part", "code")
+    columns = zip(*(row for row, _ in PEOPLE), strict=True)
+    table = pa.table(dict(zip(names, (pa.array(list(each)) for each in columns), strict=True)))
+    wanted = release(table.append_column("person", pa.array([5, 6, 7])))
+    text = KINDS.client_document(keyed="u64")
+    document, secret = open_document(text), release.client_secret()
+    with LibraryClient(text, path) as client:
+        reports = [
+            client.keyed(secret, np.uint64(5 + index).tobytes(), spelled(document, given))
+            for index, (_, given) in enumerate(PEOPLE)
+        ]
+        assert KINDS.from_clients(reports).to_pydict() == wanted.to_pydict()
+        for seed in range(30):
+            own = b"".join(key for key in keys(seed, document.program.streams) if key is not None)
+            given = PEOPLE[seed % 3][1]
+            assert client.with_key(own, spelled(document, given)) == document.randomize(*given, rng=seed)
+        first = PEOPLE[0][1]
+        for wrong in ([171.0, 17.5], [230.0, 40.0], [np.nan, 40.0]):
+            with pytest.raises(LibraryRefusedError, match="outside what the document allows"):
+                client.randomize(spelled(document, (first[0], wrong, *first[2:])))
+        record = spelled(document, first)
+        with pytest.raises(LibraryRefusedError, match="outside what the document allows"):
+            client.randomize(b"\x05" + record[1:])
 
 
 def test_gaps_and_intervals_of_columns_are_the_clients() -> None:
@@ -272,10 +382,36 @@ def test_the_library_fills_and_maps_as_python_does() -> None:
         ("parts.3.record.intervals.0", ["3ff0000000000000", "3ff0000000000000"]),
         ("parts.3.record.type", "f32"),
         ("parts.1.record.fill", "3ff0000000000000"),
+        ("parts.1.record.fill", 1),  # which has two labels
+        ("parts.2.record.unit", "weeks"),
+        ("parts.1.record.unit", "days"),
     ],
 )
 def test_numbers_that_cannot_be_prepared_are_refused(path: str, value: Any) -> None:
-    fields = json.loads(GAPS.client_document())
+    refused(GAPS, path, value)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("parts.0.record.fill", 4),
+        ("parts.0.record.fill", -1),
+        ("parts.0.record.fill", ...),
+        ("parts.0.record.labels", ["Paris", "Rome", "Oslo", "Bern"]),
+        ("parts.0.record.below", 5),
+        ("parts.0.record.below", [4]),
+        ("parts.1.record.span", ...),
+        ("parts.2.record.unit", 1),
+        ("parts.4.record.type", "u8"),
+    ],
+)
+def test_values_that_cannot_be_missing_are_refused(path: str, value: Any) -> None:
+    refused(KINDS, path, value)
+
+
+def refused(plan: TablePlan, path: str, value: Any) -> None:
+    """Assert that a document is refused with another value at a dotted path; ... takes it away."""
+    fields = json.loads(plan.client_document())
     *names, last = [int(each) if each.isdigit() else each for each in path.split(".")]
     place = fields
     for name in names:
@@ -287,9 +423,10 @@ def test_numbers_that_cannot_be_prepared_are_refused(path: str, value: Any) -> N
     text = canonical(fields | {"sha256": digest(fields)})
     with pytest.raises(DocumentError):
         open_document(text)
-    if library_path() is not None:
+    library = library_path()
+    if library is not None:
         with pytest.raises(LibraryRefusedError):
-            LibraryClient(text, library_path())
+            LibraryClient(text, library)
 
 
 def test_a_record_of_parts_that_is_one_value_has_no_keyed_reports_here() -> None:

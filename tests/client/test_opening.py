@@ -196,6 +196,9 @@ MUTATED = [
     bitldp.Hybrid(epsilon=3.0).client_document(),
     bitldp.EXP(6, epsilon=2.0).client_document(),
     bitldp.RecordCap((4, 5, 4), epsilon=3.0, m=3, hits=2, subset=(1, 2, 1)).client_document(),
+    bitldp.HDG((16, 40), epsilon=2.0, cells=(8, 4)).client_document(),
+    bitldp.ItemSet(9, epsilon=2.0, padding=3).client_document(),
+    bitldp.KeyValue(5, epsilon=2.0, padding=2).client_document(),
 ]
 
 #: What may differ in a document that is equal: words for people, names, a budget, and a golden key's test.
@@ -204,7 +207,7 @@ HARMLESS = ("mechanism", "fingerprint", "unit", "given", "keyed", "spends", "gol
 
 @pytest.mark.parametrize("index", range(len(MUTATED)))
 def test_a_mutated_document_is_refused_or_equal(index: int) -> None:
-    """2,000 mutations in all, each with the right sum: n = 135 of each of 15 documents, seeded."""
+    """2,400 mutations in all, each with the right sum: n = 135 of each of 18 documents, seeded."""
     honest, rng = open_document(MUTATED[index]), random.Random(2026 + index)
     fields = json.loads(MUTATED[index])
     kept = 0

@@ -52,8 +52,46 @@ def test_an_update_that_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="describes records"):
         open_document(bitldp.Duchi(epsilon=1.0).client_document()).randomize_update([0.0])
     rows = UpdateCodec(bitldp.Duchi(epsilon=1.0), clip=1.0, rows=2)
-    with pytest.raises(NoDocumentError, match="rows of several"):
-        rows.plan(layout).client_document()
+    several = open_document(rows.plan(layout).client_document())
+    with pytest.raises(ValueError, match="2 rows of 4 coordinates are needed"):
+        several.randomize_update(np.zeros(8))
+    noise = UpdateCodec(bitldp.LaplaceBall(4, epsilon=1.0), clip=1.0, norm="l1")
+    with pytest.raises(NoDocumentError, match="has no client document"):
+        noise.plan(layout).client_document()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+def test_a_message_of_several_rows_is_the_plans(mechanism: Any, norm: Any) -> None:
+    codec = UpdateCodec(mechanism, clip=2.0, norm=norm, rows=3)
+    plan = codec.plan(codec.layout({"w": np.zeros((4, 10), np.float32)})).at(3)
+    text = plan.client_document()
+    document = open_document(text)
+    assert document.epsilon == pytest.approx(plan.records * mechanism.guarantee.record, rel=1e-12)
+    vector = np.random.default_rng(1).normal(size=(3, 40)) * np.array([[0.01], [3.0], [0.0]])
+    message = document.randomize_update(vector, rng=7)
+    assert message == plan.perturb(vector, rng=7).tobytes()
+    assert len(message) == document.report_bytes()
+    path = library_path()
+    if path is None:
+        pytest.skip(ABSENT)
+    with LibraryClient(text, path) as client:
+        for seed in range(5):
+            own = b"".join(key for key in keys(seed, document.program.streams) if key is not None)
+            assert client.with_key(own, vector.tobytes()) == plan.perturb(vector, rng=seed).tobytes()
+        with pytest.raises(LibraryRefusedError):
+            client.randomize(np.zeros(40).tobytes())
+    fields = json.loads(text)
+    for rows in (1, 2, 4, 1 << 21, "3", ...):
+        changed = {name: each for name, each in fields["update"].items() if name != "rows"}
+        if rows is not ...:
+            changed["rows"] = rows
+        other = fields | {"update": changed}
+        refused = canonical(other | {"sha256": digest(other)})
+        with pytest.raises(DocumentError):
+            open_document(refused)
+        with pytest.raises(LibraryRefusedError):
+            LibraryClient(refused, path)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: type(each).__name__)

@@ -65,15 +65,24 @@ def _described(record: ClientRecord) -> dict[str, Any]:
     """Return what a client takes, and what it refuses."""
     name = ", ".join(record.names) if record.names else counted(record.columns, "value")
     if record.below is not None:
-        return {"columns": name, "type": record.type, "labels": record.labels, "refused": "other categories"}
-    refused = [] if record.fill is not None else ["NaN"]
+        missing = record.labels[int(record.fill or 0)] if record.labels else record.fill
+        return {
+            "columns": name,
+            "type": record.type,
+            "labels": record.labels,
+            **({} if record.fill is None else {"missing": missing}),
+            "refused": "other categories",
+        }
+    refused = [] if record.fill is not None or record.gaps else ["NaN"]
     if record.outside == "refuse":
-        refused.append("numbers outside the interval")
+        refused.append(f"numbers outside {'their intervals' if record.intervals else 'the interval'}")
     own = {"intervals": record.intervals} if record.intervals else {"interval": record.interval}
     return {
         "columns": name,
         "type": record.type,
         **own,
+        **({} if record.unit is None else {"unit": record.unit}),
+        **({"gaps": "NaN"} if record.gaps else {}),
         **({} if record.fill is None else {"missing": record.fill}),
         "refused": " and ".join(refused) or "nothing",
     }
@@ -107,7 +116,12 @@ def _print(facts: dict[str, Any], console: Console) -> None:
         elif record.get("labels"):
             extent = f", {len(record['labels'])} labels"
         if "missing" in record:
-            extent += f", {record['missing']:g} where it is missing"
+            missing = record["missing"]
+            extent += f", {missing if isinstance(missing, str) else format(missing, 'g')} where it is missing"
+        if "gaps" in record:
+            extent += ", NaN where there is none"
+        if "unit" in record:
+            extent += f", in {record['unit']}"
         table.add_row(record["columns"], f"{record['type']}{extent}; refused: {record['refused']}")
     console.print(table)
     console.print(facts["sentence"])

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp.base.keys import RandomSource, keys
 from bitldp.client.message import CHECKSUM, sealed
 from bitldp.client.program import ClientProgram
-from bitldp.client.record import ClientRecord
+from bitldp.client.record import UNITS, ClientRecord
 from bitldp.privacy import composed, number, rounding
 
 __all__ = [
@@ -70,6 +70,8 @@ class ModelUpdate:
         Records that a vector is cut into, one behind the other.
     header : bytes
         What stands before the checksum and the packed codes.
+    rows : int
+        Updates that a vector is, one behind the other, each of which is clipped by itself.
     """
 
     clip: float
@@ -78,19 +80,22 @@ class ModelUpdate:
     high: float
     records: int
     header: bytes
+    rows: int = 1
 
     def values(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return a clipped vector on the mechanism's interval; sums may be made in any order."""
-        if self.norm == "linf":
-            clipped = np.clip(vector, -self.clip, self.clip)
-        else:
-            largest = np.abs(vector).max(initial=0.0)
-            unit = vector / largest if largest > 0.0 else vector
-            length = np.abs(unit).sum() if self.norm == "l1" else np.sqrt(np.square(unit).sum())
-            beyond = length * largest > self.clip
-            clipped = unit * (self.clip * UPDATE_SLACK / length) if beyond else vector
+        """Return clipped rows on the mechanism's interval; sums may be made in any order."""
+        clipped = np.concatenate([self._clipped(row) for row in vector.reshape(self.rows, -1)])
         shares = 0.5 + 0.5 * (clipped / self.clip)
         return np.clip(self.low + (self.high - self.low) * shares, self.low, self.high)
+
+    def _clipped(self, row: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return an update of at most the norm."""
+        if self.norm == "linf":
+            return np.clip(row, -self.clip, self.clip)
+        largest = np.abs(row).max(initial=0.0)
+        unit = row / largest if largest > 0.0 else row
+        length = np.abs(unit).sum() if self.norm == "l1" else np.sqrt(np.square(unit).sum())
+        return unit * (self.clip * UPDATE_SLACK / length) if length * largest > self.clip else row
 
     def message(self, codes: bytes) -> bytes:
         """Return header, checksum and packed codes."""
@@ -196,8 +201,8 @@ class ClientDocument:
 
         Parameters
         ----------
-        vector : array_like of float, shape (coordinates,)
-            The update.
+        vector : array_like of float, shape (coordinates,) or (rows, coordinates)
+            The update; several of them, where the document is of so many rows.
         rng : None, int, SeedSequence or Generator
             None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
             only: a key that is used on two inputs reveals where they differ.
@@ -205,17 +210,19 @@ class ClientDocument:
         Raises
         ------
         ValueError
-            For a document of no update, another number of coordinates, or one that is not finite.
+            For a document of no update, another shape, or coordinates that are not finite.
         """
         update, records = self.update, self.program.records
         if update is None:
             raise ValueError("document: describes records, not an update")
         values = np.asarray(vector, dtype=np.float64)
-        if values.shape != (update.records * records[0].columns,):
-            raise ValueError(f"vector: {update.records * records[0].columns} coordinates are needed")
+        length = update.records * records[0].columns // update.rows
+        if values.shape != (update.rows, length)[update.rows == 1 :]:
+            rows = f"{update.rows} rows of " if update.rows > 1 else ""
+            raise ValueError(f"vector: {rows}{length} coordinates are needed")
         if not np.isfinite(values).all():
             raise ValueError("vector: has coordinates that are not finite")
-        return update.message(self.randomize(update.values(values), rng=rng))
+        return update.message(self.randomize(update.values(values.ravel()), rng=rng))
 
     def randomize(self, *x: ArrayLike, rng: RandomSource = None) -> bytes:
         """Return the report of a record: bytes that may be sent.
@@ -224,7 +231,7 @@ class ClientDocument:
         ----------
         *x : array_like
             The values of a record, or of n records, for each of the `program.records`: numbers, or categories
-            by code or by label.
+            by code or by label; numpy.datetime64 where the document states a unit of time.
         rng : None, int, SeedSequence or Generator
             None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
             only: a key that is used on two inputs reveals where they differ.
@@ -262,13 +269,16 @@ def _values(x: ArrayLike, record: ClientRecord) -> NDArray[Any]:
             raise ValueError("x: a label is not one of the document's")
         codes = [known[label] for label in values.ravel().tolist()]
         values = np.array(codes, np.int64).reshape(values.shape)
+    if record.unit is not None and values.dtype.kind == "M":
+        epoch, unit = np.datetime64(0, "D"), np.timedelta64(1, UNITS[record.unit])  # type: ignore[call-overload]
+        values = (values - epoch) / unit  # NaN where there is none
     wanted, kinds = ("whole numbers", "iu") if record.below is not None else ("numbers", "iuf")
     if values.dtype.kind not in kinds:
         raise TypeError(f"x: must be {wanted}, not {values.dtype}")
     if values.size % record.columns or not values.size:
         raise ValueError(f"x: {values.size} values are not records of {record.columns}")
     values = values.reshape(-1, record.columns)
-    if record.below is not None and ((values < 0) | (values >= np.array(record.below))).any():
+    if record.below is not None and ((values < 0) | (values >= np.array(record.codes))).any():
         raise ValueError(f"x: a category is not below {record.below}")
     return values.astype(record.dtype.newbyteorder("="))
 

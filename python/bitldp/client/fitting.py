@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from bitldp._core import Bits, Cap, Cube, Design, FixedPoint, Grid, Mixture, Select, Subset, Unary, Window
+from bitldp.client.codec import Item, OneHot, Placed, Signs
 from bitldp.client.notation import Fields
 from bitldp.client.program import (
     ClientProgram,
-    OneHot,
     Part,
-    Placed,
     PublicDraw,
     PublicRotation,
-    Signs,
     cap_fields,
     field_bits,
     inputs_of,
@@ -34,6 +32,8 @@ def fields_of(program: ClientProgram, fields: Fields) -> tuple[Part, ...]:
     """
     record, draw, channel = program.record, program.draw, program.channel
     assert record is not None  # of no parts
+    if record.gaps and not isinstance(program.codec, Item):
+        raise fields.refuse("record", "has gaps, which this codec does not take")
     if program.order is not None:
         return _of_cap(program, record, fields)
     if isinstance(draw, PublicRotation):
@@ -67,18 +67,10 @@ def _coded(program: ClientProgram, record: ClientRecord, columns: int, fields: F
     """Return how many codes go into the channel; refuse a codec that does not make its inputs."""
     codec, takes = program.codec, _points(program)
     wrong = fields.refuse("codec", "does not make the inputs of the channel")
-    if (codec is None or isinstance(codec, OneHot)) == (record.below is None):
-        if codec is None and isinstance(program.channel, Select) and record.below is None:
-            return columns
+    if codec is None or isinstance(codec, (OneHot, Item)):
+        return _categories(program, record, columns, fields)
+    if record.below is not None:
         raise fields.refuse("codec", "does not accept the values of the record")
-    if codec is None:
-        if takes != record.below or isinstance(program.channel, (Bits, Cube, Cap, Mixture, Select)):
-            raise fields.refuse("record", "has other categories than the channel")
-        return columns
-    if isinstance(codec, OneHot):
-        if (columns, record.below, takes) != (1, codec.categories, codec.top + 1):
-            raise wrong
-        return codec.categories
     if isinstance(codec, FixedPoint):
         if not isinstance(program.channel, Bits) or codec.bits != program.channel.bits:
             raise wrong
@@ -94,6 +86,34 @@ def _coded(program: ClientProgram, record: ClientRecord, columns: int, fields: F
     if isinstance(program.channel, (Unary, Subset, Design, Select)) or (placed and grid.points > 1 << 12):
         raise wrong
     return columns
+
+
+def _categories(program: ClientProgram, record: ClientRecord, columns: int, fields: Fields) -> int:
+    """Return how many codes go into the channel, of categories, sets, and what is selected from."""
+    codec, takes = program.codec, _points(program)
+    wrong = fields.refuse("codec", "does not make the inputs of the channel")
+    if isinstance(codec, Item):
+        fits = _of_items(codec, record) and takes == codec.codes
+        if not fits or not isinstance(program.channel, (Window, Design)) or program.draw is not None:
+            raise wrong
+        return 1
+    if record.below is None:
+        if codec is None and isinstance(program.channel, Select):
+            return columns
+        raise fields.refuse("codec", "does not accept the values of the record")
+    if isinstance(codec, OneHot):
+        if (columns, record.below, takes) != (1, codec.categories, codec.top + 1):
+            raise wrong
+        return codec.categories
+    if takes != record.below or isinstance(program.channel, (Bits, Cube, Cap, Mixture, Select)):
+        raise fields.refuse("record", "has other categories than the channel")
+    return columns
+
+
+def _of_items(codec: Item, record: ClientRecord) -> bool:
+    """Tell whether a codec takes the values of a record."""
+    values = record.gaps if codec.signs else record.below == 2
+    return bool(values) and record.columns == codec.items
 
 
 def _points(program: ClientProgram) -> int | None:
@@ -144,8 +164,12 @@ def _of_function(
 ) -> tuple[Part, ...]:
     """Return the fields of a report that begins with a hash function or a step."""
     channel = program.channel
-    alike = record.below
-    if record.columns != 1 or not isinstance(alike, int) or program.codec is not None:
+    alike, codec = record.below, program.codec
+    if isinstance(codec, Item):
+        if not _of_items(codec, record):
+            raise fields.refuse("codec", "does not take the values of the record")
+        alike = codec.codes
+    elif record.columns != 1 or not isinstance(alike, int) or codec is not None:
         raise fields.refuse("public", "is for a record of one category")
     if program.second is not None:
         _second(program, fields)
@@ -181,6 +205,8 @@ def fields_of_parts(program: ClientProgram, fields: Fields) -> tuple[Part, ...]:
         For parts that are drawn from, and are not of one field each.
     """
     parts, draw = program.parts, program.draw
+    if draw is None and program.record is not None:
+        raise fields.refuse("record", "is for parts whose columns are drawn; others have their own")
     if draw is None:
         return tuple(field for part in parts for field in part.fields)
     if draw.kind != "coordinates" or not isinstance(draw, PublicDraw) or not program.chunked:
@@ -197,8 +223,27 @@ def fields_of_parts(program: ClientProgram, fields: Fields) -> tuple[Part, ...]:
         forms.append((each, bits))
     if columns != draw.of:
         raise fields.refuse("public", "does not draw from the columns of the parts")
+    if program.record is not None:
+        _cells(program, program.record, fields)
     if all(width == 1 for width, _ in forms):
         form = 1, max(bits for _, bits in forms)
     else:
         form = max(width * bits for width, bits in forms), 1
     return (draw.count, index_bits(draw.of)), (draw.count * form[0], form[1])
+
+
+def _cells(program: ClientProgram, record: ClientRecord, fields: Fields) -> None:
+    """Refuse cells of a record that are no categories of the columns of the parts."""
+    wrong = fields.refuse("cells", "do not make the columns of the parts")
+    below: list[int] = []
+    for part in program.parts:
+        if part.record is None or part.record.below is None:
+            raise wrong
+        each = part.record.below
+        below += each if isinstance(each, tuple) else (each,) * part.record.columns
+    if record.below is None or len(program.cells) != len(below):
+        raise wrong
+    given = record.below if isinstance(record.below, tuple) else (record.below,) * record.columns
+    for cells, most in zip(program.cells, below, strict=True):
+        if sum(s * ((given[c] - 1) * t // o) for c, t, o, s in cells) >= most:
+            raise wrong

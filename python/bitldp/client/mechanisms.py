@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp.base import checks
+from bitldp.client.codec import Item
 from bitldp.client.document import KeyedAnswers, ModelUpdate, Promise
 from bitldp.client.message import MAGIC, Header, WireError, payload, record_header
 from bitldp.client.notation import NoDocumentError
@@ -108,7 +109,7 @@ def document_of(
     promise = _promise(mechanism, guarantee)
     if update is not None:
         promise = replace(promise, epsilon=composed(promise.epsilon, update.records))
-    golden = _golden(mechanism, golden_inputs(program))
+    golden = _golden(mechanism, program)
     head = _header(mechanism, program).encoded() if header else b""
     return write(program, promise, golden, keyed=keyed, spends=spends, update=update, header=head)
 
@@ -137,14 +138,16 @@ def _promise(mechanism: Any, guarantee: Guarantee) -> Promise:
     )
 
 
-def _golden(mechanism: Any, inputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Return the mechanism's own codes of values of each record of its program."""
+def _golden(mechanism: Any, program: ClientProgram) -> list[NDArray[Any]]:
+    """Return the mechanism's own codes of the golden values of each record of its program."""
+    inputs = golden_inputs(program)
     if hasattr(mechanism, "_without_labels"):  # of several attributes, each with labels or without
         mechanism = mechanism._without_labels()
     by_kind = [[each for each in inputs if (each.dtype.kind == "f") == real] for real in (True, False)]
     tables = [np.concatenate(each, axis=1) for each in by_kind if each]
     arguments = [each[:, 0] if each.shape[1] == 1 else each for each in tables]
-    labels = getattr(mechanism, "labels", None)
+    # Labels of a set's items are no values.
+    labels = None if isinstance(program.codec, Item) else getattr(mechanism, "labels", None)
     if labels is not None:
         arguments = [labels[each] if each.dtype.kind == "u" else each for each in arguments]
     reports = mechanism.randomize(*arguments, rng=GOLDEN_SEED, output=mechanism._wire_output)

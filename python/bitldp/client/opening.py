@@ -8,12 +8,13 @@ from typing import Any
 
 from bitldp._core import FixedPoint, Grid, Mixture, Rotation
 from bitldp.client import laws
+from bitldp.client.codec import Codec, Item, OneHot, Placed, Signs
 from bitldp.client.document import ClientDocument, KeyedAnswers, ModelUpdate, Promise, exact_of, within
 from bitldp.client.fitting import fields_of, fields_of_parts
 from bitldp.client.message import CHECKSUM, Field, WireError, parse
 from bitldp.client.notation import VERSION, DocumentError, Fields, digest, parsed
-from bitldp.client.program import ClientProgram, Codec, OneHot, Placed, PublicDraw, PublicRotation, Signs
-from bitldp.client.record import ClientRecord
+from bitldp.client.program import Cell, ClientProgram, PublicDraw, PublicRotation
+from bitldp.client.record import UNITS, ClientRecord
 
 __all__ = ["open_document"]
 
@@ -21,6 +22,9 @@ _MOST_PARTS = 1024
 _MOST_HEADER = 1024
 _MOST_COLUMNS = 1 << 22
 _MOST_LABELS = 1 << 16
+_MOST_ROWS = 1 << 20
+_MOST_CELLS = 1 << 12
+_MOST_TERMS = 8
 
 
 def open_document(text: str) -> ClientDocument:
@@ -108,7 +112,8 @@ def _check_header(given: bytes, program: ClientProgram, promise: Promise, update
         clip=update.clip if update else 0.0,
         low=update.low if update else 0.0,
         high=update.high if update else 0.0,
-        coordinates=sum(each.columns for each in program.records) * (update.records if update else 1),
+        coordinates=sum(each.columns for each in program.records)
+        * (update.records // update.rows if update else 1),
         records=update.records if update else 1,
         fields=tuple(Field(*part) for part in program.fields),
     )
@@ -141,12 +146,15 @@ def _update(fields: Fields) -> ModelUpdate:
     clip, low, high = (fields.double(name) for name in ("clip", "low", "high"))
     norm: Any = fields.choice("norm", ("l2", "l1", "linf"))
     records, header = fields.count("records", 1, 1 << 32), fields.raw("header", _MOST_HEADER)
+    rows = fields.count("rows", 2, _MOST_ROWS) if "rows" in fields else 1
     fields.done()
     if not clip > 0.0:
         raise fields.refuse("clip", "must be above zero")
     if not low < high:
         raise fields.refuse("high", "must be above low")
-    return ModelUpdate(clip, norm, low, high, records, header)
+    if records % rows:
+        raise fields.refuse("rows", "must be equally many records each")
+    return ModelUpdate(clip, norm, low, high, records, header, rows)
 
 
 def _spends(fields: Fields) -> tuple[str, int]:
@@ -176,8 +184,32 @@ def _of_parts(fields: Fields) -> ClientProgram:
     draw = _public(fields, None)
     if isinstance(draw, PublicRotation):
         raise fields.refuse("public", "rotates no parts")
-    program = ClientProgram(None, (), parts=parts, chunked=fields.flag("chunked"), draw=draw)
+    record = None
+    cells: tuple[tuple[Cell, ...], ...] = ()
+    if "cells" in fields:
+        record = _record(fields.object("record"))
+        cells = _cells(fields, record)
+    chunked = fields.flag("chunked")
+    program = ClientProgram(record, (), parts=parts, chunked=chunked, draw=draw, cells=cells)
     return replace(program, fields=fields_of_parts(program, fields))
+
+
+def _cells(fields: Fields, record: ClientRecord) -> tuple[tuple[Cell, ...], ...]:
+    """Take the cells of a record that each column of the parts is a sum of."""
+    most = (record.columns - 1, (1 << 31), 1 << 32, 1 << 32)
+    result = []
+    for index, cells in enumerate(fields.entries("cells", _MOST_CELLS, 1)):
+        name = f"cells[{index}]"
+        if not isinstance(cells, list) or len(cells) > _MOST_TERMS:
+            raise fields.refuse(name, f"must be a list of at most {_MOST_TERMS} cells")
+        for cell in cells:
+            if not isinstance(cell, list) or len(cell) != len(most):
+                raise fields.refuse(name, "must be lists of a column and three numbers")
+            bounds = zip(cell, (0, 1, 1, 1), most, strict=True)
+            if not all(type(each) is int and low <= each <= high for each, low, high in bounds):
+                raise fields.refuse(name, "holds a column that is none, or a number out of its range")
+        result.append(tuple((c, t, o, s) for c, t, o, s in cells))
+    return tuple(result)
 
 
 def _alone(fields: Fields) -> ClientProgram:
@@ -218,15 +250,19 @@ def _record(fields: Fields) -> ClientRecord:
     columns = fields.count("columns", 1, _MOST_COLUMNS)
     names = _texts(fields, "names", columns) if "names" in fields else None
     if kind[0] == "u":
-        below = _below(fields, 1 << int(kind[1:]), columns)
-        labels = None
-        if "labels" in fields and isinstance(below, int):
-            labels = _texts(fields, "labels", below)
+        below = _below(fields, (1 << int(kind[1:])) - ("fill" in fields), columns)
+        labels = filled = None
+        if isinstance(below, int):
+            filled = fields.count("fill", 0, below - 1) if "fill" in fields else None
+            if "labels" in fields:
+                labels = _texts(fields, "labels", below + (filled is not None))
         fields.done()
-        return ClientRecord(kind, columns, below, labels, names=names)
+        return ClientRecord(kind, columns, below, labels, names=names, fill=filled)
+    gaps = fields.flag("gaps")
+    unit = fields.choice("unit", tuple(UNITS)) if "unit" in fields else None
     outside: Any = fields.choice("outside", ("clip", "refuse"))
     interval = _interval(fields, "interval") if "interval" in fields else None
-    if outside == "refuse" and interval is None:
+    if outside == "refuse" and interval is None and "span" not in fields:
         raise fields.refuse("interval", "is missing, where numbers outside it are refused")
     fill = fields.double("fill") if "fill" in fields else None
     intervals: tuple[tuple[float, float], ...] = ()
@@ -237,6 +273,8 @@ def _record(fields: Fields) -> ClientRecord:
         intervals = tuple(_ends(fields, "intervals", each) for each in given)
         if kind != "f64":
             raise fields.refuse("type", "must be f64, where columns are mapped")
+    if gaps and (span != (-1.0, 1.0) or interval is not None):
+        raise fields.refuse("gaps", "are of columns that are mapped to [-1, 1]")
     fields.done()
     return ClientRecord(
         kind,
@@ -247,6 +285,8 @@ def _record(fields: Fields) -> ClientRecord:
         fill=fill,
         intervals=intervals,
         span=span,
+        unit=unit,
+        gaps=gaps,
     )
 
 
@@ -330,8 +370,8 @@ _DRAWS: Mapping[str, Callable[[Fields, ClientRecord | None], PublicDraw | Public
 
 
 def _codec(fields: Fields) -> Codec:
-    kind = fields.choice("kind", ("grid", "fixed", "signs", "placed", "onehot"))
-    make = {"fixed": _fixed, "onehot": _onehot}.get(kind)
+    kind = fields.choice("kind", ("grid", "fixed", "signs", "placed", "onehot", "item"))
+    make = {"fixed": _fixed, "onehot": _onehot, "item": _item}.get(kind)
     if make is not None:
         return make(fields)
     columns = fields.count("columns", 1, 16) if kind == "signs" else 0
@@ -341,6 +381,13 @@ def _codec(fields: Fields) -> Codec:
 
 def _onehot(fields: Fields) -> Codec:
     made = OneHot(fields.count("categories", 2, 1 << 16), fields.count("top", 1, (1 << 16) - 1))
+    fields.done()
+    return made
+
+
+def _item(fields: Fields) -> Codec:
+    items, padding = fields.count("items", 2, 1 << 20), fields.count("padding", 1, 1 << 16)
+    made = Item(items, padding, fields.flag("signs"))
     fields.done()
     return made
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,21 +28,20 @@ from bitldp._core import (
     keystream,
     pack,
 )
+from bitldp.client.codec import Codec, Item, OneHot, Placed, Signs
 from bitldp.client.record import ClientRecord
-from bitldp.privacy import added, composed
+from bitldp.privacy import ONE, added, composed
 from bitldp.release.base import Call
 from bitldp.release.draws import coordinates, functions, whole_numbers
 from bitldp.release.rotated import RotatedRelease
+from bitldp.release.window import drawn_in_secret
 
 __all__ = [
+    "Cell",
     "ClientProgram",
-    "Codec",
-    "OneHot",
     "Part",
-    "Placed",
     "PublicDraw",
     "PublicRotation",
-    "Signs",
     "cap_fields",
     "field_bits",
     "inputs_of",
@@ -52,6 +51,9 @@ __all__ = [
 
 Part = tuple[int, int]
 """Columns of an array of codes, and bits of a code."""
+
+Cell = tuple[int, int, int, int]
+"""Column c of a record and three numbers t, o, s: the cell ``s * (value[c] * t // o)``."""
 
 _KEY = 32
 _DITHER = Window(2, 1, 1.0)  # never leaves its cell: the dither alone
@@ -97,40 +99,13 @@ class PublicRotation:
 
 
 @dataclass(frozen=True)
-class Placed:
-    """Codec of a number by a draw of its own: dithered to a point, whose bits go into a channel of bits."""
-
-    grid: Grid
-
-
-@dataclass(frozen=True)
-class Signs:
-    """Codec of some numbers at once: each dithered to an end of the interval, all together as one symbol."""
-
-    grid: Grid
-    columns: int
-
-
-@dataclass(frozen=True)
-class OneHot:
-    """Codec of a category: as many entries as there are categories, `top` for its own and 0 elsewhere."""
-
-    categories: int
-    top: int
-
-
-Codec: TypeAlias = Grid | FixedPoint | Signs | OneHot | Placed
-"""Maker of codes from the values of a record."""
-
-
-@dataclass(frozen=True)
 class ClientProgram:
     """Work of a client on records, and what one report of it costs.
 
     Attributes
     ----------
-    record : ClientRecord
-        What goes in; of parts, those of all of them, one behind the other.
+    record : ClientRecord or None
+        What goes in; None of parts that have records of their own, one behind the other.
     fields : tuple of Part
         What comes out: arrays of codes, each packed to whole bytes.
     channel : object
@@ -151,6 +126,8 @@ class ClientProgram:
         for the first, which is the draw's.
     order : tuple of int or None
         Of a cap over subsets: the column of the record that each window and subset is about.
+    cells : tuple of tuple of Cell
+        Of a record and parts that are drawn: the cells of the record whose sum each column of the parts is.
     """
 
     record: ClientRecord | None
@@ -163,6 +140,7 @@ class ClientProgram:
     parts: tuple[ClientProgram, ...] = ()
     chunked: bool = False
     order: tuple[int, ...] | None = None
+    cells: tuple[tuple[Cell, ...], ...] = ()
 
     @property
     def records(self) -> tuple[ClientRecord, ...]:
@@ -187,6 +165,7 @@ class ClientProgram:
         return (
             own
             + isinstance(self.codec, (Signs, Placed))
+            + (self.codec.streams if isinstance(self.codec, Item) else 0)
             + (self.second is not None)
             + (self.draw is not None)
         )
@@ -220,7 +199,7 @@ class ClientProgram:
     def _at_once(self) -> bool:
         if isinstance(self.codec, Placed):
             return False
-        return isinstance(self.codec, Signs) or isinstance(self.channel, (Bits, Cap, Cube, Select))
+        return isinstance(self.codec, (Signs, Item)) or isinstance(self.channel, (Bits, Cap, Cube, Select))
 
     def epsilon(self, delta: float = 0.0, claimed: float = 0.0) -> float:
         """Return epsilon of a record from the integers, rounded up.
@@ -244,7 +223,17 @@ class ClientProgram:
     @property
     def _cost(self) -> float:
         """Epsilon of one use of the channel."""
-        exact = self.channel.epsilon
+        codec, channel = self.codec, self.channel
+        if (
+            isinstance(codec, Item)
+            and isinstance(channel, Window)
+            and (self.draw, self.second) == (None, None)
+        ):
+            # A report speaks for one code alone, where no other is likelier than the own one.
+            above = channel.high * (channel.cells - 1) >= ONE - channel.high
+            if channel.width == 1 and channel.order is None and not channel.mute and above:
+                return drawn_in_secret(channel, codec.padding)
+        exact = channel.epsilon
         return float(exact[2] if isinstance(exact, tuple) else exact)
 
     def _columns_cost(self) -> list[float]:
@@ -274,6 +263,9 @@ class ClientProgram:
         values, keys = self.record.checked(x[0]), list(keys)
         if self.order is not None:
             return self._capped(values, keys)
+        if isinstance(self.codec, Item):
+            own = len(keys) - self.codec.streams
+            values, keys = self.codec.drawn(values, keys[own:])[:, None], keys[:own]
         if self.draw is None:
             return [self._released(values, keys).reshape(len(values), -1)]
         if isinstance(self.draw, PublicRotation):
@@ -286,6 +278,8 @@ class ClientProgram:
         head = b""
         if self.chunked:
             head, *keys = (keystream(key, 0, _KEY) for key in keys)
+        if self.record is not None:
+            x = self._columns_of(self.record.checked(x[0]).astype(np.int64))
         if isinstance(self.draw, PublicDraw):
             return self._drawn(x, head, keys, self.draw)
         result, first, record = [], 0, 0
@@ -294,6 +288,15 @@ class ClientProgram:
             result += part.codes(x[record:after], keys[first:last])
             first, record = last, after
         return result
+
+    def _columns_of(self, values: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """Return the columns of each part, of the cells of a record's values."""
+        columns = np.zeros((len(values), len(self.cells)), np.int64)
+        for column, cells in enumerate(self.cells):
+            for c, t, o, s in cells:
+                columns[:, column] += s * (values[:, c] * t // o)
+        widths = [part.record.columns for part in self.parts if part.record is not None]
+        return np.split(columns, np.cumsum(widths)[:-1], axis=1)
 
     def _drawn(
         self, x: Sequence[NDArray[Any]], head: bytes, keys: Sequence[bytes], draw: PublicDraw
@@ -341,6 +344,8 @@ class ClientProgram:
             kept = Matrix(np.eye(codec.grid.points))  # leaves a point where it is: the dither alone
             codes = kept.randomize(values, codec.grid, None, keys.pop(0), "codes", None, None, 0)
             values, codec = codes.ravel(), None
+        elif isinstance(codec, Item):
+            codec = None  # which made the codes before all else
         elif isinstance(codec, OneHot):
             entries = (values == np.arange(codec.categories)).astype(np.uint16)
             values, codec = entries * np.uint16(codec.top), None

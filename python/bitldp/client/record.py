@@ -11,12 +11,22 @@ from numpy.typing import NDArray
 
 from bitldp.base.arrays import position
 
-__all__ = ["ClientRecord", "Type"]
+__all__ = ["UNITS", "ClientRecord", "Type"]
 
 Type = Literal["f32", "f64", "u8", "u16", "u32"]
 
 DTYPES = {"f32": "<f4", "f64": "<f8", "u8": "u1", "u16": "<u2", "u32": "<u4"}
 """Bytes of the values of a record, by their type: little-endian."""
+
+UNITS = {
+    "days": "D",
+    "hours": "h",
+    "minutes": "m",
+    "seconds": "s",
+    "milliseconds": "ms",
+    "microseconds": "us",
+}
+"""Units of numbers that are dates or times, and NumPy's names of them."""
 
 
 @dataclass(frozen=True)
@@ -32,19 +42,26 @@ class ClientRecord:
     below : int, tuple of int or None
         Of categories: how many there are, in all columns or in each.
     labels : tuple of str or None
-        Of categories: their texts, by code.
+        Of categories: their texts, by code; with `fill`, that of a missing value is the last one.
     interval : (float, float) or None
         Of numbers: where they lie, if that is anywhere.
     outside : {"clip", "refuse"}
-        Of numbers: what becomes of those outside the interval. NaN is refused always.
+        Of numbers: what becomes of those outside the interval, or outside that of their column. NaN is
+        refused always.
     names : tuple of str or None
         What each value is called, in a form.
-    fill : float or None
-        Of numbers: what takes the place of one that is missing, which is NaN. None: it is refused.
+    fill : float, int or None
+        What takes the place of a missing value: of numbers, of NaN; of categories, of the code `below`. None:
+        it is refused.
     intervals : tuple of (float, float)
-        Of numbers: an interval for each column, which is mapped to `span`; numbers outside move to the ends.
+        Of numbers: an interval for each column, which is mapped to `span`.
     span : (float, float) or None
         Interval that all columns are mapped to.
+    gaps : bool
+        Of numbers that are mapped to [-1, 1]: whether NaN says that there is none.
+    unit : str or None
+        Of numbers that are dates or times: what they count, one of `UNITS`. Instants and dates count from
+        1970-01-01 00:00 UTC, times of day from midnight.
     """
 
     type: Type
@@ -54,9 +71,11 @@ class ClientRecord:
     interval: tuple[float, float] | None = None
     outside: Literal["clip", "refuse"] = "clip"
     names: tuple[str, ...] | None = None
-    fill: float | None = None
+    fill: float | int | None = None
     intervals: tuple[tuple[float, float], ...] = ()
     span: tuple[float, float] | None = None
+    unit: str | None = None
+    gaps: bool = False
 
     @classmethod
     def of_codes(
@@ -66,6 +85,13 @@ class ClientRecord:
         most = max(below) if isinstance(below, tuple) else below
         kind: Type = "u8" if most <= 1 << 8 else "u16" if most <= 1 << 16 else "u32"
         return cls(kind, columns, below, None if labels is None else tuple(map(str, labels)))
+
+    @property
+    def codes(self) -> int | tuple[int, ...] | None:
+        """How many codes may be given: as many as categories, and one more where a value may be missing."""
+        if self.fill is None or not isinstance(self.below, int):
+            return self.below
+        return self.below + 1
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -84,7 +110,11 @@ class ClientRecord:
             wrong, reason = values >= np.array(self.below), f"is not below {self.below}"
         else:
             wrong, reason = np.isnan(values), "is NaN"
-            if self.interval is not None and self.outside == "refuse":
+            if self.gaps:
+                wrong, reason = np.isinf(values), "is outside its interval"
+            elif self.interval is None and self.span is not None and self.outside == "refuse":
+                wrong, reason = ~np.isfinite(values), "is NaN or outside its interval"
+            elif self.interval is not None and self.outside == "refuse":
                 low, high = (values.dtype.type(end) for end in self.interval)
                 wrong, reason = ~((values >= low) & (values <= high)), f"is NaN or outside {self.interval}"
         if wrong.any():
@@ -92,12 +122,17 @@ class ClientRecord:
         return values
 
     def _prepared(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values with a number in place of each missing one, and columns mapped to the span."""
+        """Return values with a public one in place of each missing one, and columns mapped to the span.
+
+        A number that is refused since it is outside its column's interval becomes infinite.
+        """
         if self.fill is not None:
-            values = np.where(np.isnan(values), values.dtype.type(self.fill), values)
+            missing = np.isnan(values) if self.below is None else values == self.below
+            values = np.where(missing, values.dtype.type(self.fill), values)
         if self.span is None:
             return values
         (low, high), (first, last) = np.array(self.intervals).T, self.span
+        beyond = (values < low) | (values > high) if self.outside == "refuse" else False
         shares = (values.clip(low, high) - low) / (high - low)
         mapped = np.where(shares >= 1.0, last, first + shares * (last - first)).clip(first, last)
-        return np.ascontiguousarray(mapped)
+        return np.ascontiguousarray(np.where(beyond, np.inf, mapped))

@@ -13,18 +13,10 @@ from bitldp._core import Grid, keystream
 from bitldp.base import checks
 from bitldp.base.keys import keys
 from bitldp.client import laws
+from bitldp.client.codec import Codec, Item, OneHot, Placed, Signs
 from bitldp.client.document import KeyedAnswers, ModelUpdate, Promise, exact_of, within
 from bitldp.client.notation import VERSION, NoDocumentError, canonical, digest, double, text_of
-from bitldp.client.program import (
-    ClientProgram,
-    Codec,
-    OneHot,
-    Placed,
-    PublicDraw,
-    PublicRotation,
-    Signs,
-    packed,
-)
+from bitldp.client.program import ClientProgram, PublicDraw, PublicRotation, packed
 from bitldp.client.record import ClientRecord
 from bitldp.release.draws import scaled
 
@@ -109,6 +101,8 @@ def write(
             "records": update.records,
             "header": text_of(update.header),
         }
+        if update.rows > 1:
+            fields["update"]["rows"] = update.rows
     if header:
         fields["header"] = text_of(header)
     if spends is not None:
@@ -127,13 +121,15 @@ def golden_inputs(program: ClientProgram) -> list[NDArray[Any]]:
     result, key = [], bytes(range(32))
     for index, record in enumerate(program.records):
         words = np.frombuffer(keystream(key, index, 8 * count * record.columns), "<u8")
-        if record.below is not None:
-            values: NDArray[Any] = scaled(words, np.resize(record.below, len(words)))
+        if record.codes is not None:
+            values: NDArray[Any] = scaled(words, np.resize(record.codes, len(words)))
         else:
             ends = record.intervals or (record.interval or (-1.0, 1.0),)
             low, high = np.resize(np.array(ends), (len(words), 2)).T
             shares = (words >> np.uint64(11)) * 2.0**-53
             values = np.clip(low * (1.0 - shares) + high * shares, low, high)
+            if record.gaps:
+                values[words % np.uint64(2) == 0] = np.nan
         kind = record.dtype.newbyteorder("=")
         own = values.astype(kind).reshape(count, record.columns)
         if record.interval is not None and record.outside == "refuse":
@@ -152,6 +148,9 @@ def _of_program(program: ClientProgram) -> dict[str, Any]:
     if program.parts:
         parts = [_of_program(part) for part in program.parts]
         fields |= {"parts": parts} | ({"chunked": True} if program.chunked else {})
+        if program.record is not None:
+            cells = [[list(cell) for cell in cells] for cells in program.cells]
+            fields |= {"record": _of_record(program.record), "cells": cells}
         return fields if program.draw is None else fields | {"public": [_of_draw(program.draw)]}
     assert program.record is not None
     fields |= {"record": _of_record(program.record), "channel": laws.written(program.channel)}
@@ -188,7 +187,13 @@ def _of_record(record: ClientRecord) -> dict[str, Any]:
         fields["names"] = list(record.names)
     if record.below is not None:
         fields["below"] = list(record.below) if isinstance(record.below, tuple) else record.below
+        if record.fill is not None:
+            fields["fill"] = int(record.fill)
         return fields if record.labels is None else fields | {"labels": list(record.labels)}
+    if record.gaps:
+        fields["gaps"] = True
+    if record.unit is not None:
+        fields["unit"] = record.unit
     fields["outside"] = record.outside
     if record.interval is not None:
         fields["interval"] = [double(end) for end in record.interval]
@@ -218,6 +223,9 @@ def _of_codec(codec: Codec) -> dict[str, Any]:
         return _of_grid(codec.grid) | {"kind": "signs", "columns": codec.columns}
     if isinstance(codec, Placed):
         return _of_grid(codec.grid) | {"kind": "placed"}
+    if isinstance(codec, Item):
+        own = {"kind": "item", "items": codec.items, "padding": codec.padding}
+        return own | {"signs": True} if codec.signs else own
     if isinstance(codec, OneHot):
         return {"kind": "onehot", "categories": codec.categories, "top": codec.top}
     return {

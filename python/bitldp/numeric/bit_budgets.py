@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp._core import Bits, Grid, Matrix, pack
 from bitldp.base.arrays import fill, readonly, zeros_if_refused
-from bitldp.client.program import ClientProgram, Placed
+from bitldp.client.codec import Placed
+from bitldp.client.program import ClientProgram
 from bitldp.client.record import Type
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.numeric import Numeric

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Shift
 from bitldp.base import checks
 from bitldp.base.arrays import zeros_if_refused
-from bitldp.client.program import ClientProgram, OneHot
+from bitldp.client.codec import OneHot
+from bitldp.client.program import ClientProgram
 from bitldp.client.record import ClientRecord, Type
 from bitldp.estimate.estimates import Estimate, project_simplex
 from bitldp.estimate.intervals import LetterLaw, Table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks
 from bitldp.categorical.blocks import BlockDesign
+from bitldp.client.program import ClientProgram
+from bitldp.client.record import ClientRecord, Type
 from bitldp.estimate.estimates import Estimate, project_simplex
 from bitldp.letters.reach import Reach
 from bitldp.mechanism.attributes.base import Attributes, AttributesAccumulator
@@ -126,9 +128,6 @@ class HDG(Attributes):
     users: Annotated[int, at_least(1, 1 << 50)] = 100_000
     cells: Annotated[Any, _cells] = None
 
-    _no_document: ClassVar[str] = (
-        "its record is a pair on three grids, which version 1 of the schema does not derive"
-    )
     _no_mean: ClassVar[str] = "its reports are about ranges; use estimate_range"
     _takes: ClassVar[Takes | None] = None
     _laws: tuple[NodeLaw, ...] = field(init=False, repr=False, compare=False)
@@ -191,6 +190,16 @@ class HDG(Attributes):
         if any(mine == theirs for mine, theirs in zip(one, other, strict=True)):
             return Experiment(ends, ("one pair", "another"))  # a grid's law is of two of its cells
         return super().extremes(pair)
+
+    def _program(self, numbers: Type) -> ClientProgram:
+        (first, second), (line, square) = self.categories, self.cells
+        cells = (
+            ((0, line, first, 1),),
+            ((1, line, second, 1),),
+            ((0, square, first, square), (1, square, second, 1)),
+        )
+        record = ClientRecord.of_codes((first, second), 2)
+        return replace(super()._program(numbers), record=record, cells=cells)
 
     def _perturb(self, x: NDArray[Any], call: Call) -> Any:
         pairs = self._pairs("x", x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitldp.base import checks
 from bitldp.categorical.blocks import BlockDesign
+from bitldp.client.program import ClientProgram
+from bitldp.client.record import ClientRecord, Type
 from bitldp.estimate.estimates import Estimate
 from bitldp.letters.reach import Reach, checked_part
 from bitldp.mechanism.attributes.base import Attributes
@@ -91,9 +93,6 @@ class Hierarchy(Attributes):
     branching: Annotated[int, whole(2, 1024)] = 4
 
     _takes: ClassVar[Takes | None] = "ordered"
-    _no_document: ClassVar[str] = (
-        "its record is a value at several levels, which version 1 of the schema does not derive"
-    )
     _no_mean: ClassVar[str] = "its reports are about ranges; use estimate_range or estimate_quantile"
     _tree: Tree = field(init=False, repr=False, compare=False)
     _laws: tuple[NodeLaw, ...] = field(init=False, repr=False, compare=False)
@@ -144,6 +143,12 @@ class Hierarchy(Attributes):
     def _admit(self, x: Any) -> NDArray[Any]:
         values = checks.plain("x", x)
         return values[:, None] if values.ndim == 1 else values  # records of one value, at several levels
+
+    def _program(self, numbers: Type) -> ClientProgram:
+        levels = range(len(self.levels) - 1, -1, -1)  # above the values
+        cells = tuple(((0, 1, self.branching**level, 1),) for level in levels)
+        record = ClientRecord.of_codes(self.categories)
+        return replace(super()._program(numbers), record=record, cells=cells)
 
     def _perturb(self, x: NDArray[Any], call: Call) -> Any:
         if x.ndim > 2 or (x.ndim == 2 and x.shape[1] != 1):

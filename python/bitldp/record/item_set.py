@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
-from fractions import Fraction
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitldp._core import log_ratio
 from bitldp.base import checks
 from bitldp.categorical.blocks import BlockDesign, correlated
 from bitldp.categorical.hashing import OLH
 from bitldp.categorical.responses import GRR
+from bitldp.client.codec import Item
+from bitldp.client.program import ClientProgram
+from bitldp.client.record import ClientRecord, Type
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate
 from bitldp.mechanism.base import Mechanism, Part
 from bitldp.mechanism.frequencies import Labelled, TwoChances, labelled
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.parameters import Budget, CategoryNames, categories, one_of, whole
-from bitldp.privacy import ONE, Guarantee, calibrated
+from bitldp.privacy import Guarantee, calibrated
 from bitldp.record.choice import thriftiest
 from bitldp.release.base import Call, Source
 from bitldp.release.draws import whole_numbers
-from bitldp.release.window import WindowRelease, window
+from bitldp.release.window import WindowRelease, drawn_in_secret, window
 
 __all__ = ["ItemSet", "Items", "Padded", "Padding", "amplified", "exact_amplified", "sampled_items"]
 
@@ -52,24 +53,9 @@ def sampled_items(members: NDArray[np.bool_], size: int, key: Source, first_chun
     return np.where(drawn < counts, place, items + drawn - counts).astype(np.int64)
 
 
-def _amplified(channel: Any, size: int) -> Fraction:
-    """Return e^epsilon of randomized response of one of `size` symbols or more, sampled in secret.
-
-    A symbol that is sampled with the chance s is reported with q + s (p - q), and q is the least: one that is
-    not in the other set. So the ratio is 1 + s (p - q)/q, of integers, with the largest s of a draw.
-    """
-    share = Fraction(-(-ONE // size), ONE)
-    p = Fraction(channel.high, ONE)
-    q = (1 - p) / (channel.cells - 1)
-    return 1 + share * max(p - q, Fraction(0)) / q
-
-
 def exact_amplified(release: WindowRelease, size: int) -> float:
     """Return the exact epsilon between any two sets, rounded up."""
-    if not release.epsilon:
-        return 0.0
-    ratio = _amplified(release.channel, size)
-    return log_ratio(ratio.numerator, ratio.denominator)
+    return drawn_in_secret(release.channel, size) if release.epsilon else 0.0
 
 
 @lru_cache(maxsize=64)
@@ -96,6 +82,7 @@ class Padded(Labelled):
     _usual_size: ClassVar[int] = 10
     _alike: ClassVar[bool] = False
     _inner: Any
+    padding: int
 
     @property
     def columns(self) -> int:
@@ -111,6 +98,23 @@ class Padded(Labelled):
     def _symbols(self) -> tuple[Symbols, ...]:
         """Return the guarantee of the whole report: the law of the drawn item says more than that."""
         return (Symbols((self.guarantee,), 1),)
+
+    def _join(self, parts: Sequence[NDArray[Any]]) -> Any:
+        """Return reports, as `decode` takes them, of one array of shape (n, columns) for each part."""
+        reports = self._inner._join(parts)
+        alone = isinstance(reports, np.ndarray) and reports.shape[1:] == (1,)
+        return reports[:, 0] if alone else reports
+
+    def _program(self, numbers: Type) -> ClientProgram:
+        record = self._client_record()
+        if self.labels is not None:
+            record = replace(record, names=tuple(map(str, self.labels)))
+        codec = Item(self._size, self.padding, record.gaps)
+        return replace(self._inner._program(numbers), record=record, codec=codec)
+
+    def _client_record(self) -> ClientRecord:
+        """Return what a client gives of a record: whether it holds each item."""
+        return ClientRecord.of_codes(2, self._size)
 
     @classmethod
     def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
@@ -178,7 +182,6 @@ class ItemSet(Padded, TwoChances):
     oracle: Annotated[str, one_of("best", *_ORACLES)] = "best"
 
     _exclusive: ClassVar[bool] = False
-    _no_document: ClassVar[str] = "its record is a set, of which version 1 of the schema draws no item"
     _no_mean: ClassVar[str] = "its reports are items; use estimate_frequencies"
 
     # Derived of the parameters while the mechanism is built.

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp.base import checks
 from bitldp.base.arrays import first
 from bitldp.categorical.responses import GRR
+from bitldp.client.record import ClientRecord
 from bitldp.estimate.accumulators import CountAccumulator
 from bitldp.estimate.estimates import Estimate, frequencies
 from bitldp.estimate.intervals import FEW, Both, Limits
@@ -110,7 +111,6 @@ class KeyValue(Padded, Mechanism):
     interval: Interval = (-1.0, 1.0)
     clip: Flag = True
 
-    _no_document: ClassVar[str] = "its record is a set, of which version 1 of the schema draws no item"
     _no_mean: ClassVar[str] = "its reports are keys with a sign; use estimate_means"
 
     # Derived of the parameters while the mechanism is built.
@@ -131,6 +131,17 @@ class KeyValue(Padded, Mechanism):
     @property
     def _streams(self) -> int:
         return 3
+
+    def _client_record(self) -> ClientRecord:
+        """Return what a client gives of a record: the value of each key, and NaN where there is none."""
+        return ClientRecord(
+            "f64",
+            self._size,
+            outside="clip" if self.clip else "refuse",
+            intervals=(self.interval,) * self._size,
+            span=(-1.0, 1.0),
+            gaps=True,
+        )
 
     def _admit(self, x: Any) -> NDArray[Any]:
         """Return records with values on [-1, 1], and what is absent outside it."""

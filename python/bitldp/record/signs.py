@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from bitldp._core import Grid, Window, pack
 from bitldp.base import checks
 from bitldp.base.arrays import readonly
-from bitldp.client.program import ClientProgram, PublicDraw, Signs
+from bitldp.client.codec import Signs
+from bitldp.client.program import ClientProgram, PublicDraw
 from bitldp.client.record import ClientRecord, Type
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.base import Mechanism, Part, Takes

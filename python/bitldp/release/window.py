@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import lru_cache
 from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitldp._core import Grid, Window
+from bitldp._core import Grid, Window, log_ratio
 from bitldp.base.arrays import readonly
 from bitldp.letters.spread import Spread
 from bitldp.privacy import ONE, calibrated
@@ -78,6 +79,23 @@ def window(cells: int, width: int, epsilon: float, order: NDArray[np.uint16] | N
 
 ordered_window = window.__wrapped__
 """The same without a cache, for windows in an order of their own."""
+
+
+def drawn_in_secret(channel: Window, size: int) -> float:
+    """Return epsilon of randomized response of one of `size` symbols or more, drawn in secret; rounded up.
+
+    A symbol that is drawn with the chance s is reported with q + s (p - q), and q is the least: one that is
+    not in the other set. So the ratio is 1 + s (p - q)/q, of integers, with the largest s of a draw.
+    """
+    drawn = Fraction(-(-ONE // size), ONE)
+    p = Fraction(channel.high, ONE)
+    q = (1 - p) / (channel.cells - 1)
+    ratio = 1 + drawn * max(p - q, Fraction(0)) / q
+    above, below = ratio.numerator, ratio.denominator
+    if above >= 1 << 128:  # which the logarithm does not take
+        beyond = above.bit_length() - 127
+        above, below = -(-above >> beyond), below >> beyond
+    return log_ratio(above, below)
 
 
 def high_share(cells: int, width: int, epsilon: float) -> float:

@@ -17,12 +17,13 @@ from bitldp.client.mechanisms import joined, unsealed
 from bitldp.client.message import Header, record_header
 from bitldp.client.notation import NoDocumentError
 from bitldp.client.program import ClientProgram, spelled
-from bitldp.client.record import Type
+from bitldp.client.record import ClientRecord, Type
 from bitldp.client.writing import GOLDEN_SEED, golden_inputs, write
 from bitldp.privacy import Guarantee
 from bitldp.tables.codec import ColumnCodec
 from bitldp.tables.labels import Labels
 from bitldp.tables.numbers import NumericColumns
+from bitldp.tables.points import Points
 from bitldp.tables.presence import Presence
 
 __all__ = ["ClientForm"]
@@ -57,9 +58,10 @@ class ClientForm(ABC):
         """Return the plan as data that a client in another language reads, checks and runs.
 
         A record is the values of all columns, each called by its name; categories have their labels. A value
-        that is missing is refused, or is the last category, called "", with ``nulls="category"``. A number
-        that is missing is given as NaN with ``nulls="fill"``, and the client takes the public one; with
-        ``nulls="report"``, "missing" or "present" is given behind it, as a value of its own.
+        that is missing is refused, or is the last category, called "", with ``nulls="category"``. With
+        ``nulls="fill"`` a category that is missing is "", too, and a number NaN: the client takes the public
+        value in its place. With ``nulls="report"``, "missing" or "present" is given behind a number, as a
+        value of its own. Dates and times are numbers of their column's `unit`, which the document states.
 
         Parameters
         ----------
@@ -180,31 +182,51 @@ def _written_values(codec: ColumnCodec, reports: Any) -> Any:
 
 def _part(codec: ColumnCodec, numbers: Type) -> ClientProgram:
     """Return what a client does to the columns of a codec."""
-    missing, title = codec.settings.missing, codec.settings.title
-    numbers_alone, there = isinstance(codec, NumericColumns), isinstance(codec, Presence)
-    if missing.filled and not (numbers_alone or there):
-        raise PlanError(f"{title}: {codec.settings.spelled('nulls', missing.policy)} has no client document")
-    if not (isinstance(codec, Labels) or numbers_alone or there) or codec.settings.unit is not None:
-        raise PlanError(f"{title}: a client takes categories, and numbers in the units of the mechanism")
+    title = codec.settings.title
+    placed = isinstance(codec, Points) and codec.mechanism._span is not None  # by the mechanism's own grid
+    if not (placed or isinstance(codec, (Labels, NumericColumns, Presence))):
+        raise PlanError(
+            f"{title}: a client takes categories, and numbers that the mechanism takes as they are"
+        )
     scales = codec.scales if isinstance(codec, NumericColumns) else None
+    wide = placed or scales is not None or codec.settings.unit is not None  # read in double precision
     try:
         codec.mechanism.client_document()  # which compares it with the mechanism
-        program: ClientProgram = codec.mechanism._program("f64" if scales else numbers)
+        program: ClientProgram = codec.mechanism._program("f64" if wide else numbers)
     except NoDocumentError as error:
         raise PlanError(f"{title}: {error}") from None
     if program.record is None:
         raise PlanError(f"{title}: a client takes categories, and numbers")
-    record = replace(program.record, labels=None, names=tuple(codec.columns))
     if isinstance(codec, Labels):
-        extra = [""] if missing.policy == "category" else []
-        record = replace(record, labels=(*codec.categories, *extra))
-    elif isinstance(codec, Presence):
-        record = replace(record, labels=_PRESENT, names=tuple(codec.names))
-    elif missing.filled:
-        record = replace(record, fill=float(missing.fill))
+        return replace(program, record=_labelled(codec, program.record))
+    if isinstance(codec, Presence):
+        return replace(program, record=replace(program.record, labels=_PRESENT, names=tuple(codec.names)))
+    missing = codec.settings.missing
+    record = replace(
+        program.record,
+        labels=None,
+        names=tuple(codec.columns),
+        unit=codec.settings.unit,
+        fill=float(missing.fill) if missing.filled else None,
+    )
     if scales is not None:
-        if record.outside == "refuse":
-            raise PlanError(f"{title}: a client moves numbers outside an interval of their own to its ends")
         own = tuple((float(low), float(high)) for low, high in scales.intervals)
         record = replace(record, interval=None, intervals=own, span=scales.span)
     return replace(program, record=record)
+
+
+def _labelled(codec: Labels, record: ClientRecord) -> ClientRecord:
+    """Return the record of a column of categories; the last label may be that of a missing value."""
+    settings, names = codec.settings, tuple(codec.columns)
+    if settings.missing.policy == "refuse":
+        return replace(record, labels=codec.categories, names=names)
+    if "" in codec.categories:
+        raise PlanError(
+            f"{settings.title}: categories: a client calls a missing value '', which is one of them"
+        )
+    labels = (*codec.categories, "")
+    record = replace(record, labels=labels, names=names)
+    if settings.missing.policy == "category":
+        return record
+    kind = ClientRecord.of_codes(len(labels)).type  # of one code more
+    return replace(record, type=kind, fill=codec.categories.index(str(codec.dictionary.missing.fill)))

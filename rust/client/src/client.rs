@@ -259,7 +259,7 @@ impl Client {
     /// its vector, which is a record here.
     pub fn record(&self) -> impl ExactSizeIterator<Item = (ValueType, usize)> + '_ {
         let vector = self.update().map(|update| update.coordinates);
-        self.program.parts.iter().map(move |part| (part.kind(), vector.unwrap_or(part.record.columns)))
+        self.program.inputs().map(move |record| (record.kind, vector.unwrap_or(record.columns)))
     }
 
     /// Bytes of a record, where values are given as their bytes.

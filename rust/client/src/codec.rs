@@ -3,6 +3,7 @@
 use bitldp_core::{FixedPoint, Grid, GridRounding, Infinities, SignBit};
 
 use crate::fields::{Fields, wrong};
+use crate::item::Item;
 use crate::json::{Json, JsonValue};
 use crate::refused::Result;
 
@@ -17,6 +18,8 @@ pub(crate) enum Codec {
     },
     /// A number dithered by a draw of its own to a point, whose bits go into a channel of bits.
     Placed(Grid),
+    /// A set as one of its items, drawn in secret.
+    Item(Item),
     /// A category as an entry for each: `top` for its own, 0 elsewhere.
     OneHot {
         categories: usize,
@@ -38,6 +41,7 @@ impl Codec {
                 categories: fields.integer("categories", 2, 1 << 16)? as usize,
                 top: fields.integer("top", 1, u16::MAX.into())? as u16,
             },
+            "item" => Codec::Item(Item::read(&fields)?),
             "fixed" => Codec::Fixed(fixed(&fields)?),
             _ => return Err(fields.unknown()),
         };

@@ -107,8 +107,8 @@ pub(crate) fn for_draws<const N: usize>(
     Ok(())
 }
 
-/// Calls `work` with the first words of a key's stream, one after the other.
-pub(crate) fn for_words(key: &Key, count: usize, mut work: impl FnMut(usize, u64)) -> Result<()> {
+/// Calls `work` with the first words of a key's stream, one after the other. It is compiled once, whatever is done.
+pub(crate) fn for_words(key: &Key, count: usize, work: &mut dyn FnMut(usize, u64)) -> Result<()> {
     for_draws(key, count, CHUNK, |at, bytes| work(at, u64::from_le_bytes(bytes)))
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn scaled(word: u64, count: u64) -> u64 {
 pub(crate) fn coordinates(key: &Key, of: usize, k: usize, columns: &mut [u32]) -> Result<()> {
     let marks = if k > FEW { of.div_ceil(64) } else { 0 };
     with_room(marks, |marks: &mut [u64]| {
-        for_words(key, columns.len(), |at, word| {
+        for_words(key, columns.len(), &mut |at, word| {
             let (start, last) = (at / k * k, (of - k + at % k) as u64);
             if start == at {
                 marks.fill(0);
@@ -153,7 +153,7 @@ mod tests {
             let mut columns = vec![0; 3 * k];
             coordinates(&key, of, k, &mut columns).unwrap();
             let mut words = vec![0; 3 * k];
-            for_words(&key, 3 * k, |at, word| words[at] = word).unwrap();
+            for_words(&key, 3 * k, &mut |at, word| words[at] = word).unwrap();
             for (columns, words) in columns.chunks(k).zip(words.chunks(k)) {
                 let mut chosen: Vec<u32> = Vec::new();
                 for (&word, last) in words.iter().zip((of - k) as u32..) {
@@ -173,7 +173,7 @@ mod tests {
     fn words_are_those_of_the_chunks() {
         let key = Key::from_bytes([9; 32]);
         let mut words = Vec::new();
-        for_words(&key, CHUNK + 300, |_, word| words.push(word)).unwrap();
+        for_words(&key, CHUNK + 300, &mut |_, word| words.push(word)).unwrap();
         for (chunk, words) in words.chunks(CHUNK).enumerate() {
             let mut bytes = vec![0; 8 * words.len()];
             bitldp_core::keystream(&key, chunk as u64, &mut bytes).unwrap();

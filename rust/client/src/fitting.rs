@@ -10,6 +10,9 @@ use crate::part::{MOST_PLACED, Part, bits_of};
 impl Part {
     /// The fields of the report; none where record, draw, codec and channel do not fit each other.
     pub(crate) fn fitting(&self) -> Option<Vec<(usize, u32)>> {
+        if self.record.has_gaps() && self.item().is_none() {
+            return None;
+        }
         if let Some(rotation) = &self.rotation {
             return self.fitting_rotation(rotation);
         }
@@ -20,7 +23,7 @@ impl Part {
         match self.draw {
             None => {}
             Some(PublicDraw::Coordinates { of, k }) => {
-                if of != columns || !self.record.is_real() {
+                if of != columns || !self.record.is_real() || self.item().is_some() {
                     return None;
                 }
                 fields.push((k, bits_of(of as u64).max(1)));
@@ -64,6 +67,10 @@ impl Part {
                 (fits && matches!(self.law, Law::Shift(_) | Law::Matrix(_) | Law::Window(_)))
                     .then_some(*categories)
             }
+            Some(Codec::Item(item)) => {
+                let one = matches!(self.law, Law::Window(_) | Law::Design(_));
+                (one && item.takes(&self.record) && takes == Some(item.codes())).then_some(1)
+            }
             Some(_) if !real => None,
             Some(Codec::Fixed(codec)) => {
                 matches!(&self.law, Law::Bits(law) if law.bits() == codec.bits()).then_some(columns)
@@ -84,8 +91,11 @@ impl Part {
 
     /// The fields of a report that begins with a hash function or a step.
     fn fitting_function(&self, draw: PublicDraw) -> Option<Vec<(usize, u32)>> {
-        let below = self.record.below()?;
-        if self.record.columns != 1 || self.codec.is_some() || !self.second_fits() {
+        let below = match self.item() {
+            Some(item) => Some(item.codes()).filter(|_| item.takes(&self.record)),
+            None => self.record.below().filter(|_| self.record.columns == 1 && self.codec.is_none()),
+        }?;
+        if !self.second_fits() {
             return None;
         }
         match (draw, &self.law) {

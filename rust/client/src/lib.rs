@@ -29,11 +29,13 @@
 
 #[cfg(not(target_family = "wasm"))]
 mod c;
+mod cells;
 mod client;
 mod codec;
 mod draws;
 mod fields;
 mod fitting;
+mod item;
 mod json;
 mod keys;
 mod law;

@@ -46,8 +46,8 @@ impl Message {
     fn fits(&self, program: &Program, fingerprint: &[u8; 16]) -> Option<()> {
         let records = self.records();
         let (norm, ends, columns) = match &self.update {
-            Some(update) => (update.norm as u8, [update.clip, update.low, update.high], update.coordinates),
-            None => (0, [0.0; 3], program.parts.iter().map(|part| part.record.columns).sum()),
+            Some(update) => (update.norm as u8, [update.clip, update.low, update.high], update.columns()),
+            None => (0, [0.0; 3], program.inputs().map(|record| record.columns).sum()),
         };
         let mut rest = self.header.as_slice();
         let mut take = |count| {

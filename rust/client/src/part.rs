@@ -1,14 +1,15 @@
 //! Parts of a record: how each is drawn, what of a report it has, and its keys.
 
-use bitldp_core::{Design, DesignFamily, Input, Key, Matrix, Probability, Window, packed_len};
+use bitldp_core::{Design, DesignFamily, Key, Matrix, Probability, Window, packed_len};
 
 use crate::codec::Codec;
 use crate::draws::{PublicDraw, PublicRotation};
 use crate::fields::{Fields, integer, list};
+use crate::item::Item;
 use crate::keys::{GiveKeys, overwrite};
 use crate::law::{Coding, Law};
 use crate::refused::{Kind, Refused, Result};
-use crate::values::{Record, ValueType, Values, with_room};
+use crate::values::{Record, Values, with_room};
 
 /// Keys of a part that are few: of a codec, two of a channel, of a second step, of a draw.
 const FEW_KEYS: usize = 5;
@@ -109,7 +110,8 @@ impl Part {
         if self.order.is_some() {
             return 2;
         }
-        let codec = usize::from(self.dither.is_some());
+        let item = self.item().map_or(0, |item| item.keys());
+        let codec = usize::from(self.dither.is_some()) + item;
         codec + self.law.keys() + usize::from(self.second.is_some()) + usize::from(self.draw.is_some())
     }
 
@@ -119,6 +121,20 @@ impl Part {
         let straight = matches!(self.codec, None | Some(Codec::Grid(_) | Codec::Fixed(_)));
         let drawn = self.draw.is_some() || self.rotation.is_some() || self.order.is_some();
         straight && !drawn && self.second.is_none()
+    }
+
+    /// The draw of an item, where a record is a set.
+    pub(crate) fn item(&self) -> Option<&Item> {
+        if let Some(Codec::Item(item)) = &self.codec { Some(item) } else { None }
+    }
+
+    /// Epsilon of one use of the channel on a record.
+    pub(crate) fn epsilon(&self) -> f64 {
+        let amplified = match (self.item(), &self.law, self.draw, &self.second) {
+            (Some(item), Law::Window(law), None, None) => item.amplified(law),
+            _ => None,
+        };
+        amplified.unwrap_or_else(|| self.law.epsilon())
     }
 
     /// The codec as the channel takes it.
@@ -138,7 +154,7 @@ impl Part {
         match (&self.codec, self.draw) {
             // Two categories differ in two entries.
             (Some(Codec::OneHot { .. }), _) => 2,
-            (Some(Codec::Signs { .. }), _) => 1,
+            (Some(Codec::Signs { .. } | Codec::Item(_)), _) => 1,
             (Some(Codec::Placed(_)), None) => self.record.columns,
             (Some(Codec::Placed(_)), Some(PublicDraw::Coordinates { k, .. })) => k,
             _ if matches!(self.law, Law::Bits(_) | Law::Cap(_) | Law::Cube(_) | Law::Select(_)) => 1,
@@ -150,11 +166,6 @@ impl Part {
     /// Bytes of the reports of so many records.
     pub(crate) fn report_bytes(&self, records: usize) -> Option<usize> {
         fields_bytes(&self.fields, records)
-    }
-
-    /// The type of the values.
-    pub(crate) fn kind(&self) -> ValueType {
-        self.record.kind
     }
 }
 
@@ -191,16 +202,6 @@ pub(crate) fn fields_bytes(fields: &[(usize, u32)], records: usize) -> Option<us
 /// Bits that tell so many codes apart.
 pub(crate) fn bits_of(count: u64) -> u32 {
     u64::BITS - (count - 1).leading_zeros()
-}
-
-/// A category of the input.
-pub(crate) fn code(input: Input<'_>, at: usize) -> u64 {
-    match input {
-        Input::U8(x) => x[at].into(),
-        Input::U16(x) => x[at].into(),
-        Input::U32(x) => x[at].into(),
-        _ => 0,
-    }
 }
 
 /// Gives `work` the values at some positions.

@@ -13,6 +13,8 @@ pub(crate) struct Prepared {
     fill: Option<f64>,
     /// The interval of each column, and the one that all are mapped to.
     scaled: Option<(Vec<Ends>, Ends)>,
+    /// True where numbers outside the interval of their column are refused.
+    strict: bool,
 }
 
 impl Prepared {
@@ -30,7 +32,8 @@ impl Prepared {
             }
             _ => return Err(fields.wrong()),
         };
-        Ok((fill.is_some() || scaled.is_some()).then_some(Prepared { fill, scaled }))
+        let strict = fields.text("outside")? == "refuse";
+        Ok((fill.is_some() || scaled.is_some()).then_some(Prepared { fill, scaled, strict }))
     }
 
     /// True where columns are mapped, which takes numbers in double precision.
@@ -56,7 +59,9 @@ impl Prepared {
                 let share = (within(*x, (*low, *high)) - low) / (high - low);
                 // The end is met exactly.
                 let mapped = if share >= 1.0 { *last } else { first + share * (last - first) };
-                *x = within(mapped, (*first, *last));
+                // What is infinite is refused, by its place.
+                let outside = self.strict && (*x < *low || *x > *high);
+                *x = if outside { f64::INFINITY } else { within(mapped, (*first, *last)) };
             }
         }
     }
@@ -87,7 +92,7 @@ mod tests {
     use super::*;
 
     fn prepared(fill: Option<f64>) -> Prepared {
-        Prepared { fill, scaled: Some((vec![(0.0, 10.0), (-1.0, 3.0)], (-1.0, 1.0))) }
+        Prepared { fill, scaled: Some((vec![(0.0, 10.0), (-1.0, 3.0)], (-1.0, 1.0))), strict: false }
     }
 
     #[test]
@@ -104,7 +109,15 @@ mod tests {
         assert_eq!(filled, [-0.5, 0.75]);
         prepared(None).apply(&mut missing);
         assert!(missing[0].is_nan() && missing[1] == 1.0);
-        let single = Prepared { fill: Some(0.5), scaled: None };
+        let single = Prepared { fill: Some(0.5), scaled: None, strict: false };
         assert_eq!((single.single(f32::NAN), single.single(2.0)), (0.5, 2.0));
+    }
+
+    #[test]
+    fn numbers_outside_the_interval_of_their_column_are_infinite() {
+        let mut numbers = [0.0, 3.0, 10.5, -1.0, f64::NAN, f64::NEG_INFINITY];
+        Prepared { strict: true, ..prepared(None) }.apply(&mut numbers);
+        assert_eq!((numbers[0], numbers[1], numbers[3]), (-1.0, 1.0, -1.0));
+        assert!(numbers[2].is_infinite() && numbers[4].is_nan() && numbers[5].is_infinite());
     }
 }

@@ -2,6 +2,7 @@
 
 use bitldp_core::{KeyedRandomness, add_up, mul_up};
 
+use crate::cells::Cells;
 use crate::draws::PublicDraw;
 use crate::fields::{Fields, integer, list};
 use crate::keys::GiveKeys;
@@ -9,7 +10,7 @@ use crate::law::Law;
 use crate::part::{Part, fields_bytes, for_parts};
 use crate::refused::{Kind, Refused, Result};
 use crate::sampled::SampledParts;
-use crate::values::Values;
+use crate::values::{Record, Values};
 
 /// Parts of a document at most, whatever is inside what.
 const MOST_PARTS: usize = 1024;
@@ -22,6 +23,8 @@ pub(crate) struct Program {
     pub(crate) parts: Vec<Part>,
     /// The draw of the columns that are reported, of all parts; where there is none, all are.
     sampled: Option<SampledParts>,
+    /// The record that the columns of the parts are made of; where there is none, they are the record's.
+    pub(crate) cells: Option<Cells>,
     /// Keys of 32 bytes that the given ones are.
     pub(crate) keys: usize,
 }
@@ -29,7 +32,7 @@ pub(crate) struct Program {
 impl Program {
     /// The program that the fields of a document describe.
     pub(crate) fn read(fields: &Fields<'_>) -> Result<Program> {
-        let mut program = Program { parts: Vec::new(), sampled: None, keys: 0 };
+        let mut program = Program { parts: Vec::new(), sampled: None, cells: None, keys: 0 };
         program.add(fields, 0)?;
         Ok(program)
     }
@@ -58,6 +61,9 @@ impl Program {
                     let [draw] = list(draw, 1)? else { return Err(fields.wrong()) };
                     let sampled = SampledParts::of(PublicDraw::read(draw)?, &self.parts[first_part..]);
                     self.sampled = Some(sampled.ok_or_else(|| fields.no_law())?);
+                    let cells = fields.maybe("cells");
+                    let read = |json| Cells::read(fields.get("record")?, json, &self.parts);
+                    self.cells = cells.map(read).transpose()?;
                 }
             }
         }
@@ -93,9 +99,16 @@ impl Program {
         Ok(())
     }
 
+    /// The values of a record, in order: those of the parts, or those that these are made of.
+    pub(crate) fn inputs(&self) -> impl ExactSizeIterator<Item = &Record> {
+        let made = self.cells.as_ref().map(|cells| &cells.record);
+        let count = if made.is_some() { 1 } else { self.parts.len() };
+        (0..count).map(move |index| made.unwrap_or(&self.parts[index].record))
+    }
+
     /// Bytes of a record.
     pub(crate) fn record_bytes(&self) -> usize {
-        self.parts.iter().map(|part| part.record.bytes()).sum()
+        self.inputs().map(Record::bytes).sum()
     }
 
     /// Bytes of the reports of so many records in one call; none where that is more than memory holds.
@@ -119,7 +132,7 @@ impl Program {
     /// # Errors
     /// [`Kind::Epsilon`] where the document's are others.
     pub(crate) fn epsilon(&self, claimed: f64, delta: f64, records: usize) -> Result<f64> {
-        let one = |part: &Part| mul_up(part.law.epsilon(), part.uses() as f64);
+        let one = |part: &Part| mul_up(part.epsilon(), part.uses() as f64);
         if let Some(sampled) = &self.sampled {
             return close(mul_up(sampled.epsilon(&self.parts), records as f64), claimed);
         }
@@ -131,7 +144,9 @@ impl Program {
             {
                 part.law.delta(claimed).is_some_and(|exact| exact <= delta)
             }
-            [part] if part.uses().saturating_mul(records) == 1 => part.law.epsilon() == claimed,
+            [part] if part.uses().saturating_mul(records) == 1 && part.item().is_none() => {
+                part.law.epsilon() == claimed
+            }
             parts => {
                 return close(mul_up(parts.iter().map(one).fold(0.0, add_up), records as f64), claimed);
             }
@@ -171,6 +186,9 @@ impl Program {
         let whole = |count: usize, each: usize| {
             if count > 0 && count.is_multiple_of(each) { Ok(count / each) } else { Err(Kind::Shape.into()) }
         };
+        if let Some(Cells { record, .. }) = &self.cells {
+            return whole(record.count(x)?, record.columns);
+        }
         match (self.parts.as_slice(), x) {
             (_, Values::Bytes(bytes)) => whole(bytes.len(), self.record_bytes()),
             ([part], x) if !matches!(x, Values::Parts(_)) => {
@@ -192,6 +210,9 @@ impl Program {
 
     /// Refuses values that are not allowed.
     pub(crate) fn check(&self, x: Values<'_>, records: usize) -> Result<()> {
+        if let Some(cells) = &self.cells {
+            return cells.record.with(x, &mut |_| Ok(()));
+        }
         for_parts(&self.parts, x, records, &mut |part, values| part.record.with(values, &mut |_| Ok(())))
     }
 
@@ -199,8 +220,14 @@ impl Program {
     /// the start of its stream.
     pub(crate) fn randomize(&self, x: Values<'_>, out: &mut [u8], keys: &mut GiveKeys<'_>) -> Result<()> {
         let records = self.records(x)?;
-        if let Some(sampled) = &self.sampled {
-            return sampled.randomize(&self.parts, x, records, out, keys);
+        match (&self.sampled, &self.cells) {
+            (None, _) => {}
+            (Some(sampled), None) => return sampled.randomize(&self.parts, x, records, out, keys),
+            (Some(sampled), Some(cells)) => {
+                return cells.with(&self.parts, x, records, &mut |x| {
+                    sampled.randomize(&self.parts, x, records, out, keys)
+                });
+            }
         }
         let mut rest = out;
         for_parts(&self.parts, x, records, &mut |part, values| {

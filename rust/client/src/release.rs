@@ -6,9 +6,9 @@ use crate::codec::Codec;
 use crate::draws::{PublicDraw, coordinates, for_words, scaled};
 use crate::keys::{derived, overwrite};
 use crate::law::{Coding, Law};
-use crate::part::{Part, code, picked};
+use crate::part::{Part, picked};
 use crate::refused::{Kind, Result};
-use crate::values::with_room;
+use crate::values::{code, with_room};
 
 impl Part {
     /// Writes the reports of checked records.
@@ -19,6 +19,16 @@ impl Part {
         keys: &[Key],
         out: &mut [u8],
     ) -> Result<()> {
+        let Some(item) = self.item() else { return self.drawn(input, records, keys, out) };
+        let (keys, own) = keys.split_at_checked(self.keys() - item.keys()).ok_or(Kind::Shape)?;
+        with_room(records, |codes: &mut [u32]| {
+            item.draw(input, own, codes)?;
+            self.drawn(Input::U32(codes), records, keys, out)
+        })?
+    }
+
+    /// Writes the reports of records, whose public draw comes before all else.
+    fn drawn(&self, input: Input<'_>, records: usize, keys: &[Key], out: &mut [u8]) -> Result<()> {
         let (last, others) = keys.split_last().ok_or(Kind::Shape)?;
         if let Some(rotation) = &self.rotation {
             return self.rotated(rotation, input, records, keys, out);
@@ -45,7 +55,7 @@ impl Part {
                 })?
             }
             Some(PublicDraw::Affine { prime, values }) => with_room(3 * records, |triples: &mut [u32]| {
-                for_words(last, 2 * records, |at, word| {
+                for_words(last, 2 * records, &mut |at, word| {
                     let drawn = if at % 2 == 0 { 1 + scaled(word, prime - 1) } else { scaled(word, prime) };
                     triples[at / 2 * 3 + at % 2] = drawn as u32;
                 })?;
@@ -64,7 +74,7 @@ impl Part {
                 })?
             })?,
             Some(PublicDraw::Step { count, cells }) => with_room(records, |steps: &mut [u32]| {
-                for_words(last, records, |at, word| steps[at] = scaled(word, count) as u32)?;
+                for_words(last, records, &mut |at, word| steps[at] = scaled(word, count) as u32)?;
                 let (of_steps, of_cells) = out.split_at_mut(packed_len(records, self.fields[0].1)?);
                 pack_to(steps, self.fields[0].1, of_steps, Some(1))?;
                 self.stepped(input, steps, cells, others, of_cells)

@@ -6,8 +6,8 @@ use crate::draws::{PublicDraw, coordinates};
 use crate::keys::{GiveKeys, overwrite};
 use crate::law::Law;
 use crate::part::{Part, bits_of, for_parts, picked};
-use crate::refused::{Kind, Result};
-use crate::values::{Values, with_room};
+use crate::refused::Result;
+use crate::values::{Values, code, with_room};
 
 /// The draw of columns, and the form of their reports.
 pub(crate) struct SampledParts {
@@ -139,16 +139,12 @@ impl Part {
                     Input::F64(x) => {
                         picked(x, count, at, |x| self.released(Input::F64(x), count, keys, output))
                     }
-                    Input::U8(x) => {
-                        picked(x, count, at, |x| self.released(Input::U8(x), count, keys, output))
-                    }
-                    Input::U16(x) => {
-                        picked(x, count, at, |x| self.released(Input::U16(x), count, keys, output))
-                    }
-                    Input::U32(x) => {
-                        picked(x, count, at, |x| self.released(Input::U32(x), count, keys, output))
-                    }
-                    _ => Err(Kind::Shape.into()),
+                    _ => with_room(count, |own: &mut [u32]| {
+                        own.iter_mut()
+                            .enumerate()
+                            .for_each(|(index, own)| *own = code(input, at(index)) as u32);
+                        self.released(Input::U32(own), count, keys, output)
+                    })?,
                 }?;
                 if as_bits {
                     codes.iter_mut().zip(strings).for_each(|(code, bit)| *code = u32::from(*bit));

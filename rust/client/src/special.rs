@@ -4,9 +4,9 @@ use bitldp_core::{Channel, Input, Key, Output, Rotated, pack_to, packed_len};
 
 use crate::draws::PublicRotation;
 use crate::law::{Coding, Law};
-use crate::part::{Part, bits_of, code};
+use crate::part::{Part, bits_of};
 use crate::refused::{Kind, Refused, Result};
-use crate::values::with_room;
+use crate::values::{code, with_room};
 
 impl Part {
     /// The fields of a report about rotated vectors.

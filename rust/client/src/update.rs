@@ -1,6 +1,6 @@
-//! Updates of models: a vector is clipped by its norm, mapped to the mechanism's interval, and cut into records.
+//! Updates of models: rows are clipped by their norm, mapped to the mechanism's interval, and cut into records.
 
-use crate::fields::Fields;
+use crate::fields::{Fields, integer};
 use crate::prepared::within;
 use crate::program::Program;
 use crate::refused::{Kind, Refused, Result};
@@ -8,6 +8,9 @@ use crate::values::{ValueType, Values, with_room};
 
 /// Coordinates of a vector at most.
 const MOST_COORDINATES: usize = 1 << 28;
+
+/// Rows of a message at most.
+const MOST_ROWS: i64 = 1 << 20;
 
 /// The factor of a clipped norm, so that rounding of the products never leads past it.
 const SLACK: f64 = 1.0 - 1.0 / (1u64 << 48) as f64;
@@ -29,6 +32,9 @@ pub(crate) struct Update {
     pub(crate) low: f64,
     pub(crate) high: f64,
     pub(crate) records: usize,
+    /// Updates that a vector is, each of which is clipped by itself.
+    rows: usize,
+    /// Coordinates of all rows.
     pub(crate) coordinates: usize,
 }
 
@@ -42,19 +48,28 @@ impl Update {
             _ => return Err(fields.wrong()),
         };
         let records = fields.integer("records", 1, 1 << 32)? as usize;
+        let rows = match fields.maybe("rows") {
+            Some(rows) => integer(rows, 2, MOST_ROWS)? as usize,
+            None => 1,
+        };
         let [part] = program.parts.as_slice() else { return Err(fields.wrong()) };
-        if part.kind() != ValueType::F64 {
+        if part.record.kind != ValueType::F64 {
             return Err(fields.unknown());
         }
         let coordinates = part.record.columns.checked_mul(records);
         let (clip, low, high) = (fields.double("clip")?, fields.double("low")?, fields.double("high")?);
-        if clip <= 0.0 || low >= high {
+        if clip <= 0.0 || low >= high || !records.is_multiple_of(rows) {
             return Err(fields.wrong());
         }
         match coordinates.filter(|&count| count <= MOST_COORDINATES) {
-            Some(coordinates) => Ok(Update { clip, norm, low, high, records, coordinates }),
+            Some(coordinates) => Ok(Update { clip, norm, low, high, records, rows, coordinates }),
             None => Err(Refused { kind: Kind::Size, ..fields.wrong() }),
         }
+    }
+
+    /// Coordinates of a row.
+    pub(crate) fn columns(&self) -> usize {
+        self.coordinates / self.rows
     }
 
     /// Bytes of a vector.
@@ -90,7 +105,7 @@ impl Update {
                 }
                 _ => return Err(Kind::Shape.into()),
             }
-            self.clip(own);
+            own.chunks_exact_mut(self.columns()).for_each(|row| self.clip(row));
             for x in own.iter_mut() {
                 let share = 0.5 + 0.5 * (*x / self.clip);
                 *x = within(self.low + (self.high - self.low) * share, (self.low, self.high));
@@ -99,7 +114,7 @@ impl Update {
         })?
     }
 
-    /// Clips a vector by the norm.
+    /// Clips a row by the norm.
     fn clip(&self, x: &mut [f64]) {
         let largest = x.iter().fold(0.0f64, |largest, x| largest.max(x.abs()));
         let unit = if largest > 0.0 { largest } else { 1.0 };
@@ -130,7 +145,8 @@ mod tests {
     use super::*;
 
     fn clipped(norm: Norm, x: &[f64]) -> Vec<f64> {
-        let update = Update { clip: 2.0, norm, low: -1.0, high: 1.0, records: 1, coordinates: x.len() };
+        let (clip, low, high) = (2.0, -1.0, 1.0);
+        let update = Update { clip, norm, low, high, records: 1, rows: 1, coordinates: x.len() };
         let mut own = x.to_vec();
         update.clip(&mut own);
         own
@@ -149,6 +165,22 @@ mod tests {
         assert_eq!(clipped(Norm::L1, &[0.0; 3]), [0.0; 3]);
         assert!(clipped(Norm::L2, &[f64::MAX, -f64::MAX]).iter().all(|x| x.abs() < 1.42));
         assert!(clipped(Norm::L2, &[5e-324, 0.0]) == [5e-324, 0.0]);
+    }
+
+    #[test]
+    fn each_row_is_clipped_by_itself() {
+        let (norm, low, high) = (Norm::LInf, -1.0, 1.0);
+        let update = Update { clip: 1.0, norm, low, high, records: 2, rows: 2, coordinates: 4 };
+        let l1 = Update { norm: Norm::L1, ..update };
+        let mut made = Vec::new();
+        l1.with(Values::F64(&[0.5, 0.5, -4.0, 0.0]), &mut |x| {
+            let Values::F64(x) = x else { return Err(Kind::Shape.into()) };
+            made.extend_from_slice(x);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!((made[0], made[1], made[3], l1.columns()), (0.5, 0.5, 0.0, 2));
+        assert!((-1.0..-0.999_999).contains(&made[2]));
     }
 
     #[test]

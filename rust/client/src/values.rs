@@ -14,6 +14,9 @@ const MOST_COLUMNS: u32 = 1 << 22;
 /// Labels at most.
 const MOST_LABELS: usize = 1 << 16;
 
+/// The units of numbers that are dates or times.
+const UNITS: [&str; 6] = ["days", "hours", "minutes", "seconds", "milliseconds", "microseconds"];
+
 /// The values of one record, or of several, record by record.
 ///
 /// Codes may have any width; numbers have the one that the document says.
@@ -90,6 +93,8 @@ pub(crate) struct Record {
     pub(crate) range: ValueRange,
     /// The steps that numbers go through before they are checked, where there are any.
     pub(crate) prepared: Option<Prepared>,
+    /// The code that says that a category is missing, and the category that it counts as.
+    missing: Option<(u32, u32)>,
 }
 
 /// The values that are allowed.
@@ -102,6 +107,8 @@ pub(crate) enum ValueRange {
     Within(f64, f64),
     /// Every number but NaN.
     Numbers,
+    /// Every finite number, and NaN, which says that there is none.
+    Gaps,
 }
 
 impl Record {
@@ -117,10 +124,11 @@ impl Record {
             _ => return Err(fields.wrong()),
         };
         let columns = fields.integer("columns", 1, MOST_COLUMNS.into())? as usize;
+        let mut missing = None;
         let (range, prepared) = if matches!(kind, ValueType::F32 | ValueType::F64) {
             (numbers(&fields)?, Prepared::read(&fields, columns)?)
         } else {
-            (categories(&fields, 1 << (8 * kind.bytes()), columns)?, None)
+            (categories(&fields, 1 << (8 * kind.bytes()), columns, &mut missing)?, None)
         };
         if kind == ValueType::F32 && prepared.as_ref().is_some_and(Prepared::maps) {
             return Err(fields.wrong());
@@ -133,12 +141,17 @@ impl Record {
             }
         }
         fields.finish()?;
-        Ok(Record { kind, columns, range, prepared })
+        Ok(Record { kind, columns, range, prepared, missing })
     }
 
     /// True where the values are numbers.
     pub(crate) fn is_real(&self) -> bool {
         !matches!(self.range, ValueRange::Below(..) | ValueRange::Each(_))
+    }
+
+    /// True where NaN says that a value is not there, and all others lie on [-1, 1].
+    pub(crate) fn has_gaps(&self) -> bool {
+        matches!(self.range, ValueRange::Gaps)
     }
 
     /// Categories, where the values are some and all columns have as many.
@@ -191,7 +204,17 @@ impl Record {
                 prepared.apply(own);
                 allowed(Input::F64(own))
             })?,
-            (_, input) => allowed(input),
+            (_, input) => match self.missing {
+                None => allowed(input),
+                Some((missing, fill)) => with_room(input.len(), |own: &mut [u32]| {
+                    for (at, own) in own.iter_mut().enumerate() {
+                        let given = code(input, at) as u32;
+                        let mask = u32::from(given == missing).wrapping_neg();
+                        *own = given ^ (given ^ fill) & mask;
+                    }
+                    allowed(Input::U32(own))
+                })?,
+            },
         };
         match (x, self.kind) {
             (Values::F32(x), ValueType::F32) => checked(Input::F32(x)),
@@ -268,6 +291,7 @@ impl Record {
             (ValueRange::Within(low, high), Input::F64(x)) => first(x, |x| x >= *low && x <= *high),
             (ValueRange::Numbers, Input::F32(x)) => first(x, |x| !x.is_nan()),
             (ValueRange::Numbers, Input::F64(x)) => first(x, |x| !x.is_nan()),
+            (ValueRange::Gaps, Input::F64(x)) => first(x, |x| !x.is_infinite()),
             _ => return Err(Kind::Shape.into()),
         };
         refused.map_or(Ok(()), |index| Err(Refused::at(Kind::Value, index)))
@@ -276,22 +300,45 @@ impl Record {
 
 fn numbers(fields: &Fields<'_>) -> Result<ValueRange> {
     let ends = fields.maybe("interval").map(interval).transpose()?;
-    match (fields.text("outside")?, ends) {
-        ("clip", _) => Ok(ValueRange::Numbers),
-        ("refuse", Some((low, high))) => Ok(ValueRange::Within(low, high)),
+    // A unit of time is for people and for hosts, who count in it.
+    if !UNITS.contains(&fields.maybe("unit").map_or(Ok(UNITS[0]), text)?) {
+        return Err(fields.wrong());
+    }
+    let span = fields.maybe("span").map(interval).transpose()?;
+    let gaps = fields.flag("gaps")?;
+    match (fields.text("outside")?, ends, span) {
+        ("clip" | "refuse", None, Some((-1.0, 1.0))) if gaps => Ok(ValueRange::Gaps),
+        _ if gaps => Err(fields.wrong()),
+        ("clip", ..) => Ok(ValueRange::Numbers),
+        // Those outside the interval of their column have been made infinite.
+        ("refuse", None, Some((low, high))) | ("refuse", Some((low, high)), _) => {
+            Ok(ValueRange::Within(low, high))
+        }
         _ => Err(fields.wrong()),
     }
 }
 
-fn categories(fields: &Fields<'_>, most: i64, columns: usize) -> Result<ValueRange> {
+/// The categories that a record may hold; what a missing one is and counts as is written to `missing`.
+fn categories(
+    fields: &Fields<'_>,
+    most: i64,
+    columns: usize,
+    missing: &mut Option<(u32, u32)>,
+) -> Result<ValueRange> {
     let json = fields.get("below")?;
     if let Ok(below) = list(json, columns) {
         let below = below.iter().map(|below| integer(below, 2, most).map(|below| below as u64));
         let below = below.collect::<Result<Vec<_>>>()?;
         return if below.len() == columns { Ok(ValueRange::Each(below)) } else { Err(wrong(json)) };
     }
-    let below = integer(json, 2, most)? as u64;
-    Ok(ValueRange::Below(below, labels(fields, below)?))
+    let below = integer(json, 2, most)?;
+    if let Some(fill) = fields.maybe("fill") {
+        // It has a code and a label of its own.
+        integer(json, 2, most - 1)?;
+        *missing = Some((below as u32, integer(fill, 0, below - 1)? as u32));
+    }
+    let labels = labels(fields, below as u64 + u64::from(missing.is_some()))?;
+    Ok(ValueRange::Below(below as u64, labels))
 }
 
 fn labels(fields: &Fields<'_>, below: u64) -> Result<Option<Vec<String>>> {
@@ -305,6 +352,16 @@ fn labels(fields: &Fields<'_>, below: u64) -> Result<Option<Vec<String>>> {
         return Err(wrong(json));
     }
     Ok(Some(texts.into_iter().map(String::from).collect()))
+}
+
+/// A category of the input.
+pub(crate) fn code(input: Input<'_>, at: usize) -> u64 {
+    match input {
+        Input::U8(x) => x[at].into(),
+        Input::U16(x) => x[at].into(),
+        Input::U32(x) => x[at].into(),
+        _ => 0,
+    }
 }
 
 /// Gives `work` values of bytes, wherever these begin.
@@ -375,6 +432,22 @@ mod tests {
     }
 
     #[test]
+    fn a_missing_category_counts_as_a_public_one() {
+        let record = record(r#"{"below":3,"columns":1,"fill":1,"labels":["a","b","c",""],"type":"u8"}"#);
+        let mut given = Vec::new();
+        let codes = |input: Input<'_>| (0..input.len()).map(|at| code(input, at)).collect::<Vec<_>>();
+        for x in [Values::Labels(&["a", "", "c"]), Values::Bytes(&[0, 3, 2]), Values::U16(&[0, 3, 2])] {
+            let mut keep = |input: Input<'_>| {
+                given.push(codes(input));
+                Ok(())
+            };
+            record.with(x, &mut keep).unwrap();
+        }
+        assert_eq!(given, [[0, 1, 2]; 3]);
+        assert_eq!(refused(&record, Values::Bytes(&[0, 4])), Refused::at(Kind::Value, 1));
+    }
+
+    #[test]
     fn numbers_outside_are_refused_in_their_own_precision() {
         let interval = r#""interval":["0000000000000000","3fb999999999999a"]"#;
         let single = record(&format!(r#"{{"columns":1,{interval},"outside":"refuse","type":"f32"}}"#));
@@ -397,6 +470,11 @@ mod tests {
             r#"{"below":2,"columns":1,"labels":["a"],"type":"u8"}"#,
             r#"{"below":2,"columns":1,"labels":["a","a"],"type":"u8"}"#,
             r#"{"below":2,"columns":1,"outside":"clip","type":"u8"}"#,
+            r#"{"below":256,"columns":1,"fill":0,"type":"u8"}"#,
+            r#"{"below":2,"columns":1,"fill":2,"type":"u8"}"#,
+            r#"{"below":2,"columns":1,"fill":1,"labels":["a","b"],"type":"u8"}"#,
+            r#"{"below":[2],"columns":1,"fill":1,"type":"u8"}"#,
+            r#"{"columns":1,"outside":"clip","type":"f64","unit":"weeks"}"#,
             r#"{"columns":1,"interval":["3ff0000000000000","0000000000000000"],"outside":"clip","type":"f64"}"#,
         ];
         for text in wrong {

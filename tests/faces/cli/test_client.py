@@ -101,6 +101,33 @@ def test_a_page_needs_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert open_document((tmp_path / "web" / "client.json").read_text(encoding="utf-8")).epsilon == 1.0
 
 
+def test_missing_categories_units_and_sets_are_shown(tmp_path: Path) -> None:
+    plan = TablePlan(
+        [
+            Column(
+                bitldp.GRR(2, epsilon=1.0), "city", categories=["Rome", "Oslo"], nulls="fill", fill="Oslo"
+            ),
+            Column(bitldp.Duchi(epsilon=1.0, interval=(0.0, 20_000.0)), "born", unit="days"),
+            Column(
+                bitldp.Piecewise(epsilon=2.0, features=2, clip=False), ["a", "b"], interval=[(1, 2), (3, 4)]
+            ),
+        ]
+    )
+    plan.write(tmp_path / "plan.toml")
+    made = invoke("client", "--plan", tmp_path / "plan.toml")
+    assert made.exit_code == 0, made.stderr
+    said = " ".join(made.stdout.split())
+    assert "3 labels, Oslo where it is missing; refused: other categories" in said
+    assert "from 0 to 20000, in days; refused: NaN" in said
+    assert "from 3 to 4; refused: NaN and numbers outside their intervals" in said
+    path = tmp_path / "ratings.json"
+    path.write_text(
+        bitldp.KeyValue(["film", "book"], epsilon=2.0, padding=1).client_document(), encoding="utf-8"
+    )
+    shown = " ".join(invoke("client", path).stdout.split())
+    assert "film, book f64 from -1 to 1, from -1 to 1, NaN where there is none; refused: nothing" in shown
+
+
 def test_a_form_with_gaps_is_shown(tmp_path: Path) -> None:
     plan = TablePlan(
         [

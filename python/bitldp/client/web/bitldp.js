@@ -53,7 +53,7 @@ export class Client {
     this.#client = this.#call([json], [reason], (a, out) => this.#wasm.bitldp_open_with(a, json.length, epsilon, delta, out));
     if (kinds[0]) throw this.#refused(kinds[0]);
     const read = JSON.parse(text); // as the module did, which checked it
-    this.#records = (read.parts ?? [read]).map((part) => part.record);
+    this.#records = read.record ? [read.record] : read.parts.map((part) => part.record);
     this.#spends = read.spends;
     this.#ledger = ledger;
     if (this.#spends && !ledger) throw new Refused("budget");

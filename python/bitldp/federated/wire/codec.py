@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bitldp.base import checks
 from bitldp.base.keys import RandomSource
-from bitldp.client import ModelUpdate, NoDocumentError
+from bitldp.client import ModelUpdate
 from bitldp.client.document import UPDATE_SLACK
 from bitldp.client.mechanisms import document_of, fingerprint_digest
 from bitldp.client.message import (
@@ -499,13 +499,10 @@ class UpdatePlan:
         ------
         NoDocumentError
             For a mechanism that no other client can run; the message says why.
-            Also for several rows.
         """
-        if self.rows > 1:
-            raise NoDocumentError("client_document: a client sends one update, and no rows of several")
         head = self.header
         norm: Any = head.norm
-        update = ModelUpdate(head.clip, norm, head.low, head.high, head.records, head.encoded())
+        update = ModelUpdate(head.clip, norm, head.low, head.high, head.records, head.encoded(), self.rows)
         return document_of(self.mechanism, "float64", spends, update=update)
 
     def decode(self, data: bytes | NDArray[np.uint8]) -> NDArray[np.float64]:
