@@ -82,7 +82,7 @@ def summed_central_epsilon(mechanism: Any, n: int, delta: float) -> float:
 
     Of vectors it is a bound, by normal laws that two records are told apart no better than: their distance
     in steps (within a ball, or all numbers moved by the whole interval) times a slope that the integers of
-    the sum's noise have (`bitldp.sums.normal.slope_of_sum`), as of `bitldp.sums.Vector`; the few reports
+    the sum's noise have (`bitldp.sums.normal.slope_of_sum`), as in `bitldp.sums.Vector`; the few reports
     that are clamped count as told. There the local epsilon, at `delta`, is one of normal laws, too.
 
     Examples

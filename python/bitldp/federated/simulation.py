@@ -34,7 +34,7 @@ class Simulated:
     Attributes
     ----------
     value : ndarray of float64, shape (coordinates,)
-        Mean of the clipped updates, estimated from the reports; as of `DecodingStrategy`.
+        Mean of the clipped updates, estimated from the reports; as in `DecodingStrategy`.
     stderr : ndarray of float64, shape (coordinates,)
         Its standard error; NaN with one client.
     clients : int
@@ -80,8 +80,8 @@ def simulate(
         Ledger of this cohort: of clients who have taken part in the same rounds, so that one ledger says what
         each of them has spent. It is charged once, before anything is released.
     rng : None, int, SeedSequence or Generator
-        None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-        only: a key that is used on two inputs reveals where they differ.
+        None draws fresh 256-bit keys from the operating system. The others give reproducible reports, for
+        tests and experiments only: a key that is used on two inputs reveals where they differ.
     threads : int, optional
         Number of threads; the result does not depend on it.
 
@@ -94,7 +94,7 @@ def simulate(
     BudgetExceededError
         If the ledger does not cover the round.
     ValueError, TypeError
-        For updates of another shape, or that are not finite, and as of `UpdateCodec.plan`. Rounds that end so
+        For updates of another shape, or that are not finite, and as in `UpdateCodec.plan`. Rounds that end so
         are charged: clients have reported.
 
     Examples

@@ -161,7 +161,7 @@ class Memoized:
         Raises
         ------
         ValueError, TypeError
-            For fewer than 1.
+            If it is below 1.
         """
         return composed(self._guarantee.record, checks.integer("values", values, 1))
 
@@ -181,8 +181,9 @@ class Memoized:
         ids : ndarray of int, zero or more, shape (n,); of uint8, shape (n, 32); or sequence of n bytes
             Who the records are of: the same name for the same user in every round.
         output : str
-            One of `outputs`. "codes" are of the smallest unsigned dtype, "values" what `decode` makes of them
-            (dtype of `x`), "bits" bytes of 0 and 1, "packed" bytes with as many bits a code as are needed.
+            One of `outputs`. "codes" have the smallest unsigned dtype. "values" are decoded by `decode`, in
+            the dtype of `x`. "bits" are bytes of 0 and 1. "packed" are bytes that hold only the bits that a
+            code needs.
         threads : int, optional
             Number of threads; the result does not depend on it.
 

@@ -461,8 +461,8 @@ class Numeric(Means):
         How a record's budget is spent: evenly on all features, or on `k` of them that are drawn for every
         record without looking at it.
     k : int, optional
-        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
-        afterwards.
+        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). The attribute then holds
+        the chosen number.
     clip : bool
         Whether values outside the interval are clipped to it, or refused.
     unit : {"record", "feature"}

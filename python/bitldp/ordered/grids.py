@@ -96,7 +96,7 @@ class HDG(Attributes):
     Notes
     -----
     Neighbouring records hold any two pairs of values; which grid was drawn is public and independent of them.
-    A report is a pair (indices, codes) of shape (n, 1) each, as of `Hierarchy`.
+    A report is a pair (indices, codes) of shape (n, 1) each, as in `Hierarchy`.
 
     A range that takes all of one axis is answered by the grid of the other, others by the grid of both.
     Ranges that end at `edges` of cells are estimated without bias. Within a cell records are taken to be

@@ -239,7 +239,7 @@ class Hierarchy(Attributes):
         Parameters
         ----------
         start, stop : array_like of int
-            Ends of ranges, as of `estimate_range`.
+            Ends of ranges, as in `estimate_range`.
 
         Returns
         -------
@@ -290,7 +290,7 @@ class Hierarchy(Attributes):
         share : float
             Liars among the clients, 0 to 1.
         start, stop : array_like of int
-            Ends of ranges, as of `estimate_range`.
+            Ends of ranges, as in `estimate_range`.
 
         Returns
         -------

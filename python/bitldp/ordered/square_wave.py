@@ -75,7 +75,7 @@ class SquareWave(Numeric):
     Notes
     -----
     Neighbouring records differ in any way. The law is a window of m in ``cells + m - 1`` cells, m the nearest
-    to 2 b cells, of exact epsilon. `estimate_mean` is unbiased by letters, as of `Piecewise`, whose variance
+    to 2 b cells, of exact epsilon. `estimate_mean` is unbiased by letters, as in `Piecewise`, whose variance
     is less from epsilon 2 up. `estimate_distribution` and `estimate_quantile` maximise the likelihood with
     smoothing (EMS), which has a bias: toward distributions without gaps and steps. Source: Li, Wang, Lopuhaa-
     Zwakenberg, Li and Skoric, "Estimating numerical distributions under local differential privacy", SIGMOD

@@ -59,7 +59,7 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
         of each), and "marginals" of a table with `attributes` (the shares of the values of each, then of
         each two together).
     categories : int, sequence or Categories
-        k, 2 to 512: how many, or their labels, as of `GRR`.
+        k, 2 to 512: how many, or their labels, as in `GRR`.
     epsilon : float
         Privacy budget of a record, 0 or from 1e-3 to 20; the exact epsilon is at most that, and less by a
         relative 1e-13.
@@ -89,7 +89,8 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
     little variance. So client and server share one mechanism as a pickle, which holds the table;
     `fingerprint` tells tables apart.
 
-    The sampler reads the row that the input chooses: above 32 reports that is not constant-time.
+    The sampler reads the table row that the input selects. With more than 32 reports this is not
+    constant-time.
 
     Sources: Kairouz, Oh and Viswanath, JMLR 17 (2016), for sets; McKenna, Maity, Mazumdar and Miklau, VLDB
     2020, for the workload factorization mechanism, which descends to a local optimum of the same.

@@ -86,26 +86,27 @@ class RecordCap(OnlyCategories):
     Parameters
     ----------
     attributes : sequence
-        Categories of each attribute, 2 to 65,536: how many, or their labels, as of `CategoricalRecord`; 1
+        Categories of each attribute, 2 to 65,536: how many, or their labels, as in `CategoricalRecord`; 1
         to 4,096 attributes.
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
     m : int, optional
         Attributes of a record that are drawn in public, without looking at it, 1 to 256. None, as for
         `subset`, `hits` and `weights`: the number with the least mean variance; among those within 2 % of it,
-        that of the fewest bits. Holds the number afterwards.
+        that of the fewest bits. The attribute then holds the chosen number.
     subset : int or sequence of int, optional
-        Categories of the subset that is reported of each attribute, w. Holds the numbers afterwards.
+        Categories of the subset that is reported of each attribute, w. The attribute then holds the chosen
+        numbers.
     hits : int, optional
-        Subsets that hold the true category from which on a report is likely, kappa, 1 to m. Holds the number
-        afterwards.
+        Subsets that hold the true category from which on a report is likely, kappa, 1 to m. The attribute
+        then holds the chosen number.
     aim : {"frequencies", "tables"}
         Whose mean variance is meant: the frequencies of each attribute, or the cells of the joint tables of
         two of them.
     weights : int or sequence of int, optional
         How likely each attribute is to be drawn, by comparison: a set of attributes is as likely as the
         product of their weights. None: such that chances are in proportion to deviations, where that lowers
-        the variance. Holds the weights afterwards.
+        the variance. The attribute then holds the chosen weights.
 
     Raises
     ------
@@ -564,7 +565,7 @@ class RecordCap(OnlyCategories):
         return law.variance(table.reshape(-1, *(1,) * len(chosen), len(chosen)) == cells)
 
     def mean_variance(self) -> float:
-        """Return the mean `variance` over all it is of and uniform inputs; see `Mechanism.mean_variance`."""
+        """Return the mean `variance` over entries and uniform inputs; see `Mechanism.mean_variance`."""
         kinds = [(self._part_of(kind), self._by_kind[kind]) for kind in range(len(self._law.kinds))]
         means = [
             part.mean_variance() / chance + (1.0 / chance - 1.0) * (1.0 - 1.0 / part._cells) / part._cells

@@ -267,11 +267,12 @@ class CategoricalRecord(OnlyCategories):
         released with epsilon/k. "split": every attribute is released with its even share.
     k : int, optional
         Attributes of a record that are sampled, with "sample". None: the number with the least mean variance,
-        which is one but at large budgets. Holds the number afterwards.
+        which is one but at large budgets. The attribute then holds the chosen number.
     oracle : str or sequence of str
         What answers for a category: "best", or the name of a class such as "GRR" and "OUE", one for all
         attributes or one for each. "best" compares all of `bitldp.record.choice.ORACLES` by their exact mean
-        variance; among those within 2 % of the least, the one of the fewest bits. Holds the names afterwards.
+        variance; among those within 2 % of the least, the one of the fewest bits. The attribute then holds
+        the chosen names.
 
     Raises
     ------

@@ -136,7 +136,7 @@ class ItemSet(Padded, TwoChances):
         Fewer lose what larger sets hold (see Notes), more cost variance, l**2 times that of one category.
     oracle : {"best", "GRR", "BlockDesign", "OLH"}
         What answers for the drawn item. "best": the least variance of a rare item; among those within 2 % of
-        it the one of the fewest bits. Holds the name afterwards.
+        it the one of the fewest bits. The attribute then holds the chosen name.
 
     Raises
     ------

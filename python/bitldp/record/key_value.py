@@ -60,7 +60,7 @@ class KeyValue(Padded, Mechanism):
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
     padding : int
-        Keys l that a record is padded to, 1 to 65,536, as of `ItemSet`.
+        Keys l that a record is padded to, 1 to 65,536, as in `ItemSet`.
     interval : (float, float)
         Where the values lie.
     clip : bool

@@ -89,14 +89,14 @@ class NumbersAndCategories(LabelledAttributes):
         y : array_like, shape (n, attributes) or (attributes,)
             Their categories: integers from 0, or labels where the attribute has any.
         rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
+            None draws fresh 256-bit keys from the operating system. The others give reproducible reports, for
+            tests and experiments only: a key that is used on two inputs reveals where they differ.
         threads : int, optional
             Number of threads; the result does not depend on it.
         output : {"codes", "packed"}
             Form of the reports.
         out : None
-            Not offered, since a report is several arrays.
+            Not available, since a report is several arrays.
         first_chunk : int
             How many chunks of ``bitldp._core.CHUNK`` records of the stream to skip.
 
@@ -262,7 +262,7 @@ class MixedRecord(NumbersAndCategories):
         Numbers of a record, 1 or more; its first attributes.
     attributes : sequence
         Categories of each further attribute, 2 or more; at least one attribute. How many, or their labels, as
-        of `CategoricalRecord`.
+        in `CategoricalRecord`.
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
     spend : {"sample", "split"}
@@ -270,13 +270,13 @@ class MixedRecord(NumbersAndCategories):
         which is released with epsilon/k. "split": every attribute is released with its even share.
     k : int, optional
         Attributes of a record that are sampled, with "sample". None: the number with the least mean variance
-        of numbers and indicators. Holds the number afterwards.
+        of numbers and indicators. The attribute then holds the chosen number.
     number : str
         What answers for a number: "best", or the name of a class such as "Duchi" and "Piecewise". "best"
         compares all of `bitldp.record.choice.NUMBERS` by their mean variance; among those within 2 % of the
-        least, it takes the one of the fewest bits. Holds the name afterwards.
+        least, it takes the one of the fewest bits. The attribute then holds the chosen name.
     oracle : str or sequence of str
-        What answers for a category, as of `CategoricalRecord`.
+        What answers for a category, as in `CategoricalRecord`.
     interval, clip
         As of `Duchi`.
 

@@ -90,7 +90,7 @@ class MixedCap(NumbersAndCategories):
         Numbers of a record, 1 to 256; its first attributes.
     attributes : sequence
         Categories of each further attribute, 2 to 65,536; 1 to 256 attributes. How many, or their labels, as
-        of `CategoricalRecord`.
+        in `CategoricalRecord`.
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
     levels : int, optional
@@ -116,8 +116,8 @@ class MixedCap(NumbersAndCategories):
 
     Notes
     -----
-    A report has a cell for each number, as of `JointWindow`, and a subset of the categories of each
-    attribute, as of `RecordCap`. Let t be the share of all reports in which all cells are near and kappa
+    A report has a cell for each number, as in `JointWindow`, and a subset of the categories of each
+    attribute, as in `RecordCap`. Let t be the share of all reports in which all cells are near and kappa
     subsets or more hold the true category: the product of both shares. With a public probability A, an
     integer over 2**64, a report is uniform among these, else among all. So epsilon = ln(1 + A/((1 - A) t)).
 
@@ -129,7 +129,7 @@ class MixedCap(NumbersAndCategories):
     Neighbouring records differ in any way. Nothing is sampled, and no joint table is estimated: `RecordCap`
     gives those of categories.
 
-    Sources: as of `JointWindow` and `RecordCap`; the product of their neighbourhoods: this package.
+    Sources: as in `JointWindow` and `RecordCap`; the product of their neighbourhoods: this package.
 
     Examples
     --------
@@ -249,7 +249,7 @@ class MixedCap(NumbersAndCategories):
 
     @property
     def channel(self) -> Cap:
-        """The channel: its `high`, `windows`, `subsets` and `share` are the law; mute at epsilon 0."""
+        """The channel: its `high`, `windows`, `subsets` and `share` are the law; flat at epsilon 0."""
         return self._channel
 
     def _symbols(self) -> tuple[Symbols, ...]:

@@ -30,7 +30,7 @@ class HypercubePrivUnit(Means):
         As of `Duchi`.
     threshold : int, optional
         Agreements from which a report is in the likely set (the cap), kappa, 1 to r. None: the one that makes
-        the variance least. Holds the number afterwards.
+        the variance least. The attribute then holds the chosen number.
 
     Raises
     ------
@@ -96,5 +96,5 @@ class HypercubePrivUnit(Means):
 
     @property
     def channel(self) -> Cube:
-        """The channel: its `high`, `near` and `sizes()` are the law; mute at epsilon 0."""
+        """The channel: its `high`, `near` and `sizes()` are the law; uninformative at epsilon 0."""
         return self._release.channel

@@ -55,7 +55,7 @@ class SampledSigns(Means):
         Exact epsilon of a record, finite, zero or more.
     k : int, optional
         Coordinates that are drawn for every record without looking at it, 1 to min(r, 31). None: the number
-        with the least variance. Holds the number afterwards.
+        with the least variance. The attribute then holds the chosen number.
     interval, clip
         As of `Duchi`.
 
@@ -116,7 +116,7 @@ class SampledSigns(Means):
 
     @property
     def channel(self) -> Window:
-        """The channel of symbols: its `high` is the law; mute at epsilon 0."""
+        """The channel of symbols: its `high` is the law; uninformative at epsilon 0."""
         return self._release.channel
 
     @property

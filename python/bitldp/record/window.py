@@ -143,7 +143,7 @@ class JointWindow(Means):
 
     @property
     def channel(self) -> Cap:
-        """The channel: its `high`, `windows` and `share` are the law; mute at epsilon 0."""
+        """The channel: its `high`, `windows` and `share` are the law; uninformative at epsilon 0."""
         return self._release.channel
 
     @property

@@ -253,8 +253,8 @@ class TwoStage(Mechanism):
             What is released of the selected coordinate, clipped to the interval of `release`; finite. None:
             the scores.
         rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
+            None draws fresh 256-bit keys from the operating system. The others give reproducible reports, for
+            tests and experiments only: a key that is used on two inputs reveals where they differ.
         threads : int, optional
             Number of threads; the result does not depend on it.
         output : {"codes", "packed"}

@@ -309,11 +309,11 @@ class SecureSum:
         Parameters
         ----------
         x : array_like
-            Records as of `share`, an array of them.
+            Records as in `share`, an array of them.
         key : bytes
-            32 of them, secret; it is in no repr, pickle, log or error.
+            32 secret bytes, which never appear in a repr, pickle, log or error.
         ids : ndarray of int, zero or more, shape (n,); of uint8, shape (n, 32); or sequence of n bytes
-            The records' ids: numbers, digests of 32 bytes, or names, of which SHA-256 makes digests.
+            Ids of the records: numbers, digests of 32 bytes, or names, which are hashed with SHA-256.
         context : bytes
             Purpose of the randomness: the name of the sum and the snapshot.
         threads : int, optional

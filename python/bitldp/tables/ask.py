@@ -273,7 +273,7 @@ class ReleasedTable:
         Parameters
         ----------
         column : str
-            A column of points, as of `quantile`.
+            A column of points, as in `quantile`.
         bins : int or sequence of float
             How many bins of one width, or their edges, ascending. A number counts by the point that it was
             put on, and a point on an edge in the bin above it, at the last edge in the bin below.

@@ -146,7 +146,7 @@ class CLDP(Means):
 
     @property
     def channel(self) -> Window:
-        """The channel of the sign; mute at epsilon 0."""
+        """The channel of the sign; uninformative at epsilon 0."""
         return self._sign.channel
 
     @property

@@ -40,7 +40,7 @@ class RandomCodebook(RotatedMeans):
     directions : int, optional
         Directions of a codebook, n, 2 to 65,536. None: the least power of two, 16 or more, whose variance is
         within 1.9 % of that of infinitely many, as long as n d is at most 2**21. That suffices up to epsilon
-        12, and 13 for up to 32 features; fewer are faster. Holds the number afterwards.
+        12, and 13 for up to 32 features; fewer are faster. The attribute then holds the chosen number.
     public_seed : int
         Of the codebooks, 0 or more. It is public: the server needs it, and no privacy rests on it.
 

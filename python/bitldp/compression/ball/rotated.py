@@ -147,11 +147,12 @@ class RotatedMeans(Means):
             several reports a record, each the next one). No two clients should have the same. None: drawn at
             random for each record, and reported.
         rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
+            None draws fresh 256-bit keys from the operating system. The others give reproducible reports, for
+            tests and experiments only: a key that is used on two inputs reveals where they differ.
         output : str
-            One of `outputs`. "codes" are of the smallest unsigned dtype, "values" what `decode` makes of them
-            (dtype of `x`), "bits" bytes of 0 and 1, "packed" bytes with as many bits a code as are needed.
+            One of `outputs`. "codes" have the smallest unsigned dtype. "values" are decoded by `decode`, in
+            the dtype of `x`. "bits" are bytes of 0 and 1. "packed" are bytes that hold only the bits that a
+            code needs.
         threads : int, optional
             Number of threads; the result does not depend on it.
         first_chunk : int
@@ -170,12 +171,12 @@ class RotatedMeans(Means):
         Raises
         ------
         ValueError
-            NaN, a value outside what is allowed (an index is given, never the value), wrong shape, unfit
-            `out`, or "values" where reports are uninformative. Nothing is handed out then: values are checked
-            in the pass that randomizes them, so `out` is zeros where one is refused, and as it was where the
-            call did not fit.
+            For NaN, a value that is not allowed (the message gives its index, never the value), a wrong
+            shape, an `out` that does not fit, or "values" where reports are uninformative. Nothing is
+            returned in that case. Values are checked while they are randomized: if one is refused, `out` is
+            filled with zeros. If the arguments do not fit each other, `out` is unchanged.
         TypeError
-            Wrong dtype or kind of argument.
+            For a wrong dtype or kind of argument.
         """
         if first is None:
             return super().randomize(

@@ -81,7 +81,7 @@ class ClientAccount:
     budget, delta : float
         What may be spent on a client's data: epsilon, above zero, and delta, 0 or more and below 1.
     path : path-like, callable of the Context that returns one, or "run", optional
-        File of the ledger, as of `bitldp.Ledger.open`. Default: a file of the node (`node_file`), which is
+        File of the ledger, as in `bitldp.Ledger.open`. Default: a file of the node (`node_file`), which is
         begun by itself and outlives runs and restarts. "run" keeps the ledger in `Context.state`, which
         Flower keeps for one run: the next run, or a restarted SuperNode, has the whole budget again. That is
         for simulations, and warned of.

@@ -119,7 +119,7 @@ class PrivateData:
         Form of the released features, as of the mechanism's `randomize`: "values", "bits" or "codes". Reports
         of two parts (`RotatedReports`) are kept side by side, as columns.
     ledger : Ledger or path-like, optional
-        What is charged: the exact epsilon of a record, once. A path is a ledger's file, as of `Ledger.open`.
+        What is charged: the exact epsilon of a record, once. A path is a ledger's file, as in `Ledger.open`.
     budget, delta : float, optional
         Of the ledger's file: another one is refused. Delta is 0 where a budget is given alone.
     create : bool
@@ -224,8 +224,8 @@ class PrivateData:
         original : callable
             Returns (features, labels), labels None where there are none. Not called where a copy exists.
         rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
+            None draws fresh 256-bit keys from the operating system. The others give reproducible reports, for
+            tests and experiments only: a key that is used on two inputs reveals where they differ.
 
         Returns
         -------

@@ -184,11 +184,11 @@ class PrivateUpdateMod:
         `budget` is a `ClientAccount` that says it, with a way of its own to compose rounds
         (`ComposedAccount`).
     ledger : path-like, callable of the Context that returns one, or "run", optional
-        File that keeps the client's ledger over runs and restarts. Default: one of the node's own, as of
+        File that keeps the client's ledger over runs and restarts. Default: one of the node's own, as in
         `ClientAccount`. "run" keeps it for one run, which the next begins with the whole budget: for
         simulations, and warned of.
     create : bool
-        Whether to begin the ledger's file where there is none, as of `ClientAccount`. By default that is
+        Whether to begin the ledger's file where there is none, as in `ClientAccount`. By default that is
         refused: a folder that was emptied, or is not mounted, must not grant the budget again.
     examples : {"fixed", "exact"}, int, Bucketed or Randomized
         What the reply says of the number of examples: 1, the number, a public number, the bucket that it is

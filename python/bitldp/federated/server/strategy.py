@@ -144,7 +144,7 @@ class DecodingStrategy(FedAvg):
         With ``weighting="examples"``, which needs it: the most examples that a client counts for. A larger
         number counts as this one, so that no client can make itself the mean.
     metrics : mapping of str to Mechanism, optional
-        Metrics of evaluations that clients release, as of `PrivateUpdateMod`: equal on both sides. Without it
+        Metrics of evaluations that clients release, as in `PrivateUpdateMod`: equal on both sides. Without it
         no client is asked for an evaluation (`fraction_evaluate` is 0), and none is counted.
     min_fraction : float
         Share of the clients asked whose reports must arrive, in [0, 1]. At least one always must.

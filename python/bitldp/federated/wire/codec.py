@@ -438,8 +438,8 @@ class UpdatePlan:
         vector : ndarray of float64, shape (coordinates,) or (rows, coordinates)
             The update, as `flatten` returns it.
         rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
+            None draws fresh 256-bit keys from the operating system. The others give reproducible reports, for
+            tests and experiments only: a key that is used on two inputs reveals where they differ.
 
         Raises
         ------
@@ -459,8 +459,8 @@ class UpdatePlan:
         clipped : ndarray of float64, shape (n, coordinates)
             Vectors that `clipped_rows` returned: of each client as many as a reply has rows.
         rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
+            None draws fresh 256-bit keys from the operating system. The others give reproducible reports, for
+            tests and experiments only: a key that is used on two inputs reveals where they differ.
         threads : int, optional
             Number of threads; the result does not depend on it.
 

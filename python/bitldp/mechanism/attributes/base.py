@@ -277,7 +277,7 @@ class Attributes(Mechanism):
         return drawn_together(len(slots), self.k, self.columns)
 
     def mean_variance(self) -> float:
-        """Return the mean `variance` over all it is of and uniform inputs; see `Mechanism.mean_variance`."""
+        """Return the mean `variance` over entries and uniform inputs; see `Mechanism.mean_variance`."""
         return self._mean_of(self._parts, self._scale)
 
     def _reach(self, total: bool = False) -> tuple[Reach, ...]:

@@ -188,7 +188,7 @@ def vectors(path: str | os.PathLike[str], columns: Sequence[str]) -> NDArray[np.
     Parameters
     ----------
     path : path
-        A file as of `read`; a ``.npz`` file of one array with as many numbers a record may name it otherwise.
+        A file as in `read`; a ``.npz`` file of one array with as many numbers a record may name it otherwise.
     columns : sequence of str
         Of the data set: ``kind=a`` is 1 where the column ``kind`` is ``a``.
 

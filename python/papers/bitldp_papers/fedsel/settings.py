@@ -63,7 +63,7 @@ class FedSelSettings(Settings):
     select : {"PS", "EXP", "PE"}
         "fedsel": the selection.
     calibration : {"exact", "paper"}
-        "PE": as of `bitldp.selection.PE`.
+        "PE": as in `bitldp.selection.PE`.
     values : {"pm", "hm", "duchi", "none"}
         Mechanism of a value. "none" is for "fedsel", where the selection alone gets the whole budget and
         the value leaves as it is: no privacy.
