@@ -136,7 +136,8 @@ class MOUE(_Asymmetric):
     features, bits, integer_bits, epsilon : int, int, int, float
         As of `FRR`.
     alpha : float
-        How rare ones are among the reports, above zero; the larger, the rarer. calibration : {"exact",
+        How rare ones are among the reports, above zero; the larger, the rarer.
+    calibration : {"exact",
         "paper", "corrected"} "exact": q is chosen so that the exact epsilon of one `unit` is at most
         `epsilon` (see Notes). "paper": Theorem 1 of [LDPFL]. Its claim holds, with slack. "corrected": the
         same formula at the smaller budget (`formula_epsilon`) that Theorem 5 of [BitRand] corrects to

@@ -161,7 +161,8 @@ class NumbersAndCategories(LabelledAttributes):
         Returns
         -------
         Estimate
-            Shape (features,); `n` is the number of records. Each mean is of the reports of its own number.
+            Shape (features,); `n` is the number of records. Each mean is estimated from the reports of its
+            own number.
 
         Raises
         ------
@@ -266,17 +267,17 @@ class MixedRecord(NumbersAndCategories):
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
     spend : {"sample", "split"}
-        "sample": a public coin, drawn without looking at the record, picks `k` of all attributes, each of
-        which is released with epsilon/k. "split": every attribute is released with its even share.
+        "sample": `k` of all attributes are drawn publicly, without looking at the record, and each is
+        released with epsilon/k. "split": every attribute is released with an equal share of the budget.
     k : int, optional
         Attributes of a record that are sampled, with "sample". None: the number with the least mean variance
         of numbers and indicators. The attribute then holds the chosen number.
     number : str
-        What answers for a number: "best", or the name of a class such as "Duchi" and "Piecewise". "best"
-        compares all of `bitldp.record.choice.NUMBERS` by their mean variance; among those within 2 % of the
-        least, it takes the one of the fewest bits. The attribute then holds the chosen name.
+        Mechanism that releases a number: "best", or a class name such as "Duchi" and "Piecewise". "best"
+        compares all of `bitldp.record.choice.NUMBERS` by their mean variance, and takes the one with the
+        fewest bits within 2 % of the least. The attribute then holds the chosen name.
     oracle : str or sequence of str
-        What answers for a category, as in `CategoricalRecord`.
+        Mechanism that releases a category, as in `CategoricalRecord`.
     interval, clip
         As of `Duchi`.
 
@@ -287,8 +288,8 @@ class MixedRecord(NumbersAndCategories):
 
     Notes
     -----
-    Neighbouring records differ in any way. Epsilon, reports and the sampling are those of
-    `CategoricalRecord`, with the numbers as the first attributes: an index below `features` is a number's.
+    Neighbouring records differ in any way. Epsilon, reports and sampling are those of `CategoricalRecord`,
+    with the numbers as the first attributes: an index below `features` refers to a number.
 
     Source: Wang et al., "Collecting and analyzing multidimensional data with local differential privacy",
     ICDE 2019, Section IV-C.

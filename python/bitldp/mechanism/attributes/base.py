@@ -404,7 +404,7 @@ class Attributes(Mechanism):
                 yield Answers(np.arange(records), reports_of(run.mechanism, own, form))
 
     def decode(self, reports: Any) -> tuple[Answers, ...]:
-        """Return what the reports of each attribute stand for: what its mechanism decodes.
+        """Return the decoded values of each attribute's reports.
 
         Parameters
         ----------
@@ -414,7 +414,7 @@ class Attributes(Mechanism):
         Returns
         -------
         tuple of Answers
-            One for each attribute: which records they are of, and what `decode` of its mechanism makes.
+            One for each attribute: the records, and their values from `decode` of its mechanism.
 
         Raises
         ------
