@@ -155,8 +155,8 @@ class MetricMVU(Designed, Numeric):
     Notes
     -----
     `guarantee` holds for the greatest distance: records in which every number moves from one end of the
-    interval to the other. It is larger than `epsilon`, which holds for a distance of 1 only; its text states
-    both.
+    interval to the other. It is not plain epsilon-privacy at `epsilon`: its text states which numbers
+    `epsilon` covers, and what holds for all.
 
     Between two points of the grid, dither mixes neighbouring rows, and the bound epsilon d(x, y) is slightly
     exceeded; see `slope`. Source: Chaudhuri, Guo and Rabbat, "Privacy-aware compression for federated data

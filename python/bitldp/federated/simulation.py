@@ -61,9 +61,10 @@ def simulate(
 ) -> Simulated:
     """Release the updates of many clients by blocks, and estimate their mean as a server does.
 
-    The parts are those of a run with messages: each update is clipped and scaled by the codec, released by
-    its mechanism, decoded and averaged. Only that no message is packed, sent and read: `messages` gives those
-    of the same coins, of which `DecodingStrategy` makes the same mean, to the bit.
+    The steps are those of a run with messages: each update is clipped and scaled by the codec, released by
+    its mechanism, decoded and averaged. Only the packing, sending and reading of messages is left out.
+    `messages` returns the messages for the same random bits; `DecodingStrategy` computes exactly the same
+    mean from them.
 
     Parameters
     ----------
