@@ -149,7 +149,7 @@ SECRET = "4711.25"
         (f"a,y\n1,{SECRET}\n", {"intervals": {"a": [0, 1]}, "categories": {"y": [0, 1]}}, "'y' has values"),
         (f"a,y\n1,0\n{SECRET}\n", {"intervals": {"*": [0, 1]}}, "is no CSV file that can be read"),
         ("a,y\n", {"intervals": {"*": [0, 1]}}, "mine.csv must have columns of one length, above zero"),
-        ("a,b\n1,0\n", {"intervals": {"*": [0, 1]}}, "label: 'y' is no column of mine.csv"),
+        ("a,b\n1,0\n", {"intervals": {"*": [0, 1]}}, "label: 'y' is not a column of mine.csv"),
     ],
 )
 def test_errors_name_the_argument_and_no_value(text: str, known: Any, fragment: str, tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     for name, fragment in (
         ("gone.csv", "cannot be read"),
         ("gone.npz", "cannot be read"),
-        ("x.npz", "is no file of plain arrays"),
+        ("x.npz", "is not a file of plain arrays"),
         ("x.parquet", "is no Parquet file"),
         ("x.txt", "must be one of .csv, .csv.gz, .parquet, .npz"),
     ):
@@ -242,7 +242,7 @@ def test_files_go_through_fl(
     assert json.loads((tmp_path / "c" / "settings.json").read_text())["clients"] == 456  # each record once
     assert "63 test records are" in summary["caveat"]
     assert bitldp("fl", "mvu", "--quick", *trees[5:], *few, "--out", tmp_path / "d") == 1
-    assert "diabetes.parquet has no classes, which this needs" in capsys.readouterr().err
+    assert "diabetes.parquet has no classes, which are needed" in capsys.readouterr().err
 
 
 def test_files_go_through_attack_and_paper(
@@ -287,7 +287,7 @@ def test_a_file_stands_for_a_set_of_a_figure(mine: Dataset, tmp_path: Path) -> N
     ("arguments", "code", "fragment"),
     [
         (("fl", "mvu", "--label", "y"), 2, "--label: goes with --data FILE"),
-        (("fl", "mvu", "--data", "x.csv"), 2, "--label: is needed with --data x.csv"),
+        (("fl", "mvu", "--data", "x.csv"), 2, "--label: required with --data x.csv"),
         (("fl", "mvu", "--data", "gone.csv", "--label", "y"), 1, "data: gone.csv: cannot be read"),
         (("fl", "mvu", "--pool", "test:5"), 2, "pool: mvu has no such setting"),
         (("fl", "honest", "--pool", "test:x"), 2, "pool: must be test:N, a file, or empty"),

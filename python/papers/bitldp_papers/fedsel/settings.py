@@ -152,7 +152,7 @@ class FedSelSettings(Settings):
         if self.values == "none" and self.mechanism in ("flat", "compressed"):
             raise ValueError(f"values: 'none' is not for mechanism={self.mechanism!r}; that is 'random'")
         if self.calibration == "paper" and self.select != "PE":
-            raise ValueError("calibration: 'paper' is for select='PE'; the claims of the others hold")
+            raise ValueError("calibration: 'paper' needs select='PE'; the claims of the others hold")
         checks.positive("epsilon", self.epsilon)
         checks.integer("k", self.k, 0)
         checks.integer("c", self.c, 1)
