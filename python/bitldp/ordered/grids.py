@@ -14,7 +14,8 @@ from bitldp.base import checks
 from bitldp.categorical.blocks import BlockDesign
 from bitldp.estimate.estimates import Estimate, project_simplex
 from bitldp.letters.reach import Reach
-from bitldp.mechanism.attributes.base import Attributes, AttributesAccumulator
+from bitldp.mechanism.attributes.base import AttributesAccumulator
+from bitldp.mechanism.attributes.shared import SharedBudget
 from bitldp.mechanism.base import Takes
 from bitldp.mechanism.described import spreads
 from bitldp.mechanism.law import Experiment, Pair
@@ -70,7 +71,7 @@ def finest(epsilon: float, users: int, least: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HDG(Attributes):
+class HDG(SharedBudget):
     """Hybrid-dimensional grids (HDG): for shares of ranges on two ordered axes, alone and together.
 
     A public random number picks which grid a record answers about, by a block design over its cells: the

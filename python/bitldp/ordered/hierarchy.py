@@ -15,7 +15,7 @@ from bitldp.base import checks
 from bitldp.categorical.blocks import BlockDesign
 from bitldp.estimate.estimates import Estimate
 from bitldp.letters.reach import Reach, checked_part
-from bitldp.mechanism.attributes.base import Attributes
+from bitldp.mechanism.attributes.shared import SharedBudget
 from bitldp.mechanism.base import Takes
 from bitldp.mechanism.described import spreads
 from bitldp.mechanism.law import Experiment, Pair
@@ -41,7 +41,7 @@ _MOST = 1_000_000  # values
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Hierarchy(Attributes):
+class Hierarchy(SharedBudget):
     """Hierarchy of ranges: for unbiased shares of any range, and quantiles, of ordered values.
 
     Values are the leaves of a tree, and each node stands for a range of values. A public random number

@@ -243,12 +243,6 @@ class RecordCap(OnlyCategories):
             )
         self._keep([answers[kind] for kind in kind_of])
 
-    def _of(self, epsilon: float) -> list[Any]:
-        raise NotImplementedError("the attributes share one channel")
-
-    def _mean_of(self, parts: Sequence[Any], scale: float) -> float:
-        raise NotImplementedError("the attributes share one channel")
-
     @property
     def k(self) -> int | None:  # type: ignore[override]
         """Number of attributes that a report names; None if all are drawn."""
@@ -276,10 +270,6 @@ class RecordCap(OnlyCategories):
     @property
     def _chances(self) -> Sequence[float]:
         return self.chances
-
-    @property
-    def _scale(self) -> float:
-        raise NotImplementedError("attributes differ in their chance")
 
     def _symbols(self) -> tuple[Symbols, ...]:
         """Return the channels of a report; none at epsilon 0."""

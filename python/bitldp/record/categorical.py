@@ -18,6 +18,7 @@ from bitldp.codecs import Categories
 from bitldp.estimate.estimates import Estimate
 from bitldp.mechanism.attributes.base import Answers, Attributes, AttributesAccumulator
 from bitldp.mechanism.attributes.release import EqualAttributes
+from bitldp.mechanism.attributes.shared import SharedBudget
 from bitldp.mechanism.parameters import Budget, CategoryNames, FieldId, Option, categories, one_of
 from bitldp.record.choice import ORACLES, indicators, indicators_worst, mean_indicators, oracle
 from bitldp.release.base import Call
@@ -250,7 +251,7 @@ class OnlyCategories(LabelledAttributes):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CategoricalRecord(OnlyCategories):
+class CategoricalRecord(OnlyCategories, SharedBudget):
     """Record of several categories: sampled attributes get the whole budget, or all of them share it.
 
     Parameters

@@ -15,6 +15,7 @@ from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.intervals import joined
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.attributes.base import AttributesAccumulator
+from bitldp.mechanism.attributes.shared import SharedBudget
 from bitldp.mechanism.base import Output
 from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown
 from bitldp.mechanism.numeric import refuse_outside
@@ -46,6 +47,13 @@ class NumbersAndCategories(LabelledAttributes):
         number = parts[0]._check_spread().scaled(scale).mean()
         categories = mean_indicators(parts[self.features :], self._sizes, scale)
         return float(np.average([number, categories], weights=[self.features, sum(self._sizes)]))
+
+    def mean_variance(self) -> float:
+        """Return the mean `variance` over numbers, indicators and uniform inputs.
+
+        See `Mechanism.mean_variance`.
+        """
+        return self._mean_of(self._parts, self._scale)
 
     @classmethod
     def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
@@ -254,7 +262,7 @@ class NumbersAndCategories(LabelledAttributes):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MixedRecord(NumbersAndCategories):
+class MixedRecord(NumbersAndCategories, SharedBudget):
     """Record of numbers and categories: sampled attributes get the whole budget, or all of them share it.
 
     Parameters

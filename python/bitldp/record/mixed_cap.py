@@ -225,9 +225,6 @@ class MixedCap(NumbersAndCategories):
         answers = {each: _answer(channel, subsets, each) for each in dict.fromkeys(subsets)}
         self._keep([number] * self.features + [answers[each] for each in subsets])
 
-    def _of(self, epsilon: float) -> list[Any]:
-        raise NotImplementedError("the attributes share one channel")
-
     def _together(self, slots: Sequence[int]) -> tuple[float, float]:
         """Return the factor and the chance of `Attributes._together`.
 

@@ -112,7 +112,7 @@ def test_what_cannot_be_run_is_one_sentence(
         (["bitrand", "--data", "../digits"], "no data set '../digits'; there are digits, "),
         (["bitrand", "--data", "mnist"], "mnist is not bundled: set the environment variable BITLDP_DATA"),
         (["bitrand", "--clients", "100000"], "clients: 100000 are more than the 1438 records of digits"),
-        (["ldpfl", "--data", "breast_cancer"], "data: its records are no square images"),
+        (["ldpfl", "--data", "breast_cancer"], "data: its records are not square images"),
         (["sixth"], "no system 'sixth'; there are bitrand, ldpfl, "),
     ],
 )

@@ -169,7 +169,7 @@ def _given(
         raise UsageError(f"--data {name}=...: no data set {name!r}; there are {', '.join(known)}")
     mine = opened(file or None, label, ranges, test)
     if mine is None and data is not None:
-        raise UsageError(f"--data {data}: must be a file; each figure has data sets of its own")
+        raise UsageError(f"--data {data}: must name a data file; each figure has its own sets")
     return None if mine is None else (name, mine)
 
 
