@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import html
-import inspect
 import warnings
-from abc import ABCMeta, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
@@ -23,8 +22,7 @@ from bitldp.client import mechanisms as clients
 from bitldp.estimate.estimates import Estimate
 from bitldp.letters.reach import Reach, checked_part
 from bitldp.mechanism.described import Variant, letter_facts
-from bitldp.mechanism.docstrings import completed, own_docstring
-from bitldp.mechanism.hints import RANDOMIZE, hint_of, refuse_unknown
+from bitldp.mechanism.hints import RANDOMIZE, Hinting, refuse_unknown
 from bitldp.mechanism.law import Coordinates, Experiment, Pair, Symbols, far_ends
 from bitldp.mechanism.parameters import declared, frozen, lasting, plain, short, short_name
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
@@ -52,42 +50,8 @@ Output: TypeAlias = Literal["codes", "values", "bits", "packed"]
 _M = TypeVar("_M", bound="Mechanism")
 
 
-class _Hinting(ABCMeta):
-    """Metaclass of the mechanisms: refused calls are looked at once more, and docstrings are completed."""
-
-    if not TYPE_CHECKING:  # a checker looks at the constructor itself
-
-        def __call__(cls, *arguments, **named):
-            """Construct; a refusal says which argument is meant, where that can be told."""
-            try:
-                return super().__call__(*arguments, **named)
-            except (TypeError, ValueError) as error:
-                hint = hint_of(cls, arguments, named, error)
-                if hint is None or type(error) not in (TypeError, ValueError):
-                    raise
-                raise type(error)(hint) from None
-
-        def _docstring(cls):
-            text = own_docstring(cls)
-            # `dataclass` asks, too: before the class is complete, and its neighbours are imported.
-            return completed(cls) if text and "As of `" in text and "__match_args__" in vars(cls) else text
-
-        def _set_docstring(cls, text):
-            type.__dict__["__doc__"].__set__(cls, text)
-
-        # With the parameters that another class describes; looked up when it is asked for.
-        __doc__ = property(_docstring, _set_docstring)
-
-    @property
-    def __signature__(cls) -> inspect.Signature:
-        """Signature of the constructor, which `inspect` would not find behind the metaclass."""
-        constructor: Any = getattr(cls, "__init__")  # noqa: B009  # of the class, not of an instance
-        _self, *rest = inspect.signature(constructor).parameters.values()
-        return inspect.Signature(rest)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(metaclass=_Hinting):
+class Mechanism(metaclass=Hinting):
     """Base of the mechanisms: each randomizes records into reports with local differential privacy.
 
     A subclass is a frozen dataclass whose fields are its parameters. Those that are annotated with a check
