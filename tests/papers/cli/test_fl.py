@@ -76,7 +76,7 @@ def test_the_summary_says_what_was_promised(done: Path, capsys: pytest.CaptureFi
         (["--preset", "paper", "--quick"], 2, "--quick is --preset quick; give one preset"),
         (["--mechanism", "bitrand,foo"], 2, "mechanism: must be one of 'bitrand', "),
         (["--mechanism", "pm,bitrand,pm"], 2, "--mechanism: names pm twice"),
-        (["--quick"], 1, "contains a run already; resume it (--resume), or give another folder"),
+        (["--quick"], 1, "holds a run already; resume it (--resume), or give another folder"),
         (
             ["--quick", "--resume"],
             1,

@@ -72,7 +72,7 @@ class RunFolder:
             self._replace(SETTINGS, json.dumps(self.settings, indent=2, sort_keys=True).encode())
         elif not resume:
             raise ValueError(
-                f"out: {self.path} contains a run already; resume it (--resume), or give another folder"
+                f"out: {self.path} holds a run already; resume it (--resume), or give another folder"
             )
         elif kept != self.settings:
             names = sorted(
