@@ -1,4 +1,4 @@
-"""Codecs between values and codes, without any randomness that privacy rests on.
+"""Codecs between values and codes. Privacy does not depend on them.
 
 `FixedPoint` and `Grid` are the types of the extension module. `Categories` is a public dictionary of labels.
 """
@@ -40,7 +40,7 @@ class Categories:
 
     Notes
     -----
-    A lookup is a binary search: which of the labels it finds shows in its time, as with any dictionary.
+    A lookup is a binary search, so its time depends on the label, as with any dictionary.
 
     Examples
     --------
@@ -109,9 +109,9 @@ class Categories:
         Parameters
         ----------
         x : array_like
-            Labels, any shape, of the type of the dictionary's: integers are looked up as integers, with all
-            their digits. Also what NumPy can view as an array of them: columns of pandas or polars,
-            categoricals and dictionary arrays among them.
+            Labels, any shape, of the same type as those of the dictionary. Integers are looked up as
+            integers, with all their digits. Columns of pandas or polars, categoricals and dictionary arrays
+            work, too, as does anything that NumPy can view as an array of labels.
 
         Returns
         -------

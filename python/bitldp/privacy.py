@@ -1,7 +1,7 @@
-"""Guarantee of a mechanism: the claimed epsilon, and the exact one of the integers that it samples with.
+"""Guarantee of a mechanism: the claimed epsilon, and the exact one, computed from integers.
 
-Everywhere, epsilon is the local differential privacy of one record: the largest log-ratio
-``ln P(report | v) / P(report | v')`` over every report and every pair of inputs v, v'.
+In bitldp, epsilon always means the local differential privacy of one record: the largest log-ratio ``ln
+P(report | v) / P(report | v')`` over every report and every pair of inputs v, v'.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ class Guarantee:
     record : float
         Exact epsilon between any two records.
     delta : float
-        Probability with which the above may fail; 0 for every pure mechanism.
+        The delta of (epsilon, delta); 0 for every pure mechanism.
     holds : bool
         Whether the exact epsilon of the `unit` is at most the claimed one.
     unit : {"record", "feature"}
         What `claimed` covers.
     given : str
-        What the exact epsilon takes as public or as known; empty where it takes nothing.
+        What the exact epsilon assumes to be public or known; empty if it assumes nothing.
 
     Notes
     -----
     The three exact values are computed from the integer probabilities (units of 2**-64) that the sampler
-    compares with, and are rounded up. They are infinite where some report excludes some input.
+    uses, and are rounded up. They are infinite if some report excludes some input.
     """
 
     claimed: float
@@ -71,7 +71,7 @@ class Guarantee:
 
     @property
     def epsilon(self) -> float:
-        """Exact epsilon between any two records: what accounts and ledgers charge; the same as `record`."""
+        """Exact epsilon between any two records, which accounts and ledgers charge; the same as `record`."""
         return self.record
 
     def __str__(self) -> str:
@@ -131,7 +131,7 @@ class Guarantee:
 
 
 def added(*exact: float) -> float:
-    """Return the exact epsilon of independent releases: the sum, rounded up where it is no double."""
+    """Return the exact epsilon of independent releases: the sum, rounded up to a double."""
     try:
         total = math.fsum(exact)
     except OverflowError:  # a sum beyond the doubles
@@ -210,7 +210,8 @@ def ceiling(epsilon: float, candidates: int) -> float:
     """Return the largest chance of naming one of equally likely candidates from an epsilon-LDP report.
 
     The posterior of one candidate is at most e^epsilon/(e^epsilon + n - 1): its likelihood is at most
-    e^epsilon times that of each other one. It holds for every attack, whatever it knows beside.
+    e^epsilon times that of each other one. The bound holds for every attack, whatever else the attacker
+    knows.
 
     Parameters
     ----------
@@ -227,10 +228,10 @@ def calibrated(
 ) -> _Channel:
     """Build the channel whose exact epsilon is at most `epsilon`, and as near to it as floats allow.
 
-    A formula evaluated in floating point may land a few units in the last place above its target. The target
-    is lowered by what was overshot, and by twice as much each time that does not suffice (a channel that is
-    rounded, to float letters for one, may stay the same), until the epsilon of the integers is within the
-    budget.
+    A formula that is evaluated in floating point may exceed its target by a few units in the last place. The
+    target is then lowered by the excess, and by twice as much in each further attempt, until the epsilon of
+    the integers is within the budget. (Doubling is needed because rounding, for example to float letters, may
+    leave the channel unchanged.)
 
     Parameters
     ----------

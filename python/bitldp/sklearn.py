@@ -36,16 +36,17 @@ class FeatureRandomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
     Parameters
     ----------
     mechanism : Mechanism or callable, optional
-        What releases a record of numbers, or what makes it for a number of features (`functools.partial` of
-        a class pickles). Default: `Piecewise` with sampled features, of `epsilon` and `interval`.
+        Mechanism that releases a record of numbers, or a function that makes one for a number of features
+        (`functools.partial` of a class can be pickled). Default: `Piecewise` with sampled features, from
+        `epsilon` and `interval`.
     epsilon : float
         Budget of a record, for the default mechanism.
     interval : (float, float)
-        Public range of every feature; what lies outside is moved to its ends. Of the default mechanism.
+        Public range of every feature, for the default mechanism. Values outside are moved to its ends.
     ledger : Ledger, optional
-        Charged by every call of `transform`, before it releases.
+        Ledger that every call of `transform` charges before it releases.
     random_state : int, optional
-        Reproducible releases, for tests only: the seed undoes the privacy.
+        Seed for reproducible releases, for tests only: it removes the privacy.
 
     Attributes
     ----------
@@ -124,14 +125,14 @@ class LabelRandomizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     categories : int or sequence
-        The public list of the classes, or how many there are, named from 0. It is never learned from labels:
-        that would reveal which of them occur.
+        Public list of the classes, or their number, for integers from 0. It is never learned from labels,
+        since that would reveal which of them occur.
     epsilon : float
         Budget of a label.
     ledger : Ledger, optional
-        Charged by every call of `transform`, before it releases.
+        Ledger that every call of `transform` charges before it releases.
     random_state : int, optional
-        Reproducible releases, for tests only.
+        Seed for reproducible releases, for tests only: it removes the privacy.
     """
 
     def __init__(

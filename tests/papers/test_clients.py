@@ -103,7 +103,7 @@ def test_a_budget_that_was_lowered_holds(tmp_path: Path) -> None:
     context = Context(1, 2, {"partition-id": 0, "num-partitions": 1, "home": str(tmp_path)}, RecordDict(), {})
     Client.of(context, "bitrand")
     context.node_config["budget"] = 5.0
-    with pytest.raises(BudgetExceededError, match="begun with more"):
+    with pytest.raises(BudgetExceededError, match="created with a larger budget"):
         Client.of(context, "bitrand")
 
 

@@ -148,7 +148,7 @@ def test_a_round_is_a_step_along_the_mean_of_the_sparse_updates(tmp_path: Path) 
         ({"batch": 7}, "batch: must be between 1 and 6"),
         ({"select": "PX"}, "select: must be one of"),
         ({"values": "none", "mechanism": "flat"}, "values: 'none' is not for"),
-        ({"calibration": "paper"}, "calibration: 'paper' is for select='PE'"),
+        ({"calibration": "paper"}, "calibration: 'paper' needs select='PE'"),
         ({"mu": 1.0}, "mu: must be in"),
         ({"ratio": 1.5}, "ratio: must be at most 1"),
         ({"lowest": 0.5}, "lowest: must be between"),

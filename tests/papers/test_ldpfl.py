@@ -36,7 +36,7 @@ def test_the_papers_networks_make_as_many_numbers(numbers: int, blocks: int, fla
     found = extractor.extract(network, start, x)
     assert found.shape == (2, flat)
     assert found.min() >= 0.0
-    with pytest.raises(ValueError, match="no square images"):
+    with pytest.raises(ValueError, match="not square images"):
         network_of(63, classes=10)
 
 

@@ -148,7 +148,7 @@ def test_a_client_keeps_its_own_budget(tmp_path: Path) -> None:
     [
         ({"mechanism": "none"}, "mechanism: must be one of"),
         ({"place": "everywhere"}, "place: must be one of"),
-        ({"anonymiser": True}, "anonymiser: is for place='updates'"),
+        ({"anonymiser": True}, "anonymiser: needs place='updates'"),
         ({"rounds": 0}, "rounds: must be between 1"),
         ({"epsilon": -1.0}, "epsilon: must be zero or more"),
         ({"flavour": 1}, "flavour: bitrand has no such setting"),

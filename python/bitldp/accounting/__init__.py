@@ -1,8 +1,8 @@
-"""Accounting: what many releases about the same records cost together, in local differential privacy.
+"""Accounting: the total privacy cost of many releases about the same records, in the local model.
 
-Everything here is local, like the guarantees it starts from: it holds against whoever sees all the reports
-and knows whose they are. (`bitldp.amplification` has the central bound of shuffled reports, which is another
-thing.) Three accountants, from coarse to fine:
+All results are local, like the guarantees that they start from: they hold against anyone who sees all the
+reports and knows whose they are. (For the central bound of shuffled reports, see `bitldp.amplification`.)
+There are three accountants, from coarse to fine:
 
 - ``"basic"``: epsilons and deltas add up;
 - ``"renyi"``: Rényi divergences of the integer laws add up, and are then converted to (epsilon, delta);

@@ -43,15 +43,15 @@ class Account:
     epsilon : float
         Epsilon of all releases, rounded up.
     delta : float
-        The delta that it holds with.
+        Delta of that guarantee.
     method : {"basic", "renyi", "pld"}
-        Which accountant found it.
+        Accountant that computed it.
     order : float or None
-        The Rényi order that gave the bound; None where none did.
+        Rényi order of the bound; None for other accountants.
     releases : tuple of (str, int)
         Name and number of the releases.
     central : bool
-        True for totals of secure sums: it holds against whoever sees nothing but them.
+        True for totals of secure sums: the guarantee holds against anyone who sees only the totals.
     """
 
     epsilon: float
@@ -85,46 +85,46 @@ def account(
     Parameters
     ----------
     releases : iterable of (release, int)
-        Mechanisms, channels or guarantees, each with the number of its releases (rounds, parts or clients
-        that hold the same record), 1 or more. Each may be chosen after seeing the reports before. Or secure
-        sums (`bitldp.sums.SecureSum`) alone, each with its rounds: their epsilon is central.
+        Mechanisms, channels or guarantees, each with its number of releases (rounds, parts or clients that
+        hold the same record), 1 or more. You may choose each of them after seeing the earlier reports. Or
+        only secure sums (`bitldp.sums.SecureSum`), each with its number of rounds: their epsilon is central.
     delta : float, optional
         Delta, in [0, 1) for "basic", else in (0, 1).
     epsilon : float, optional
-        Epsilon, zero or more, in place of `delta`: the delta at it is found.
+        Epsilon, zero or more. Give it in place of `delta` to compute the delta at this epsilon.
     method : {"basic", "renyi", "pld"}
         The accountant.
     orders : array_like of float
-        Rényi orders that "renyi" looks at, above 1.
+        Rényi orders that "renyi" tries, above 1.
 
     Returns
     -------
     Account
-        Never more than basic composition, which holds too, and which the other methods return where nothing
-        they find is better.
+        Never more than basic composition. The other methods return that of basic composition if they find
+        nothing better.
 
     Raises
     ------
     ValueError
-        For sums beside local releases, which add up to nothing, or "renyi" for sums; for delta outside its
-        range, neither or both of delta and epsilon, no releases, a count below 1, or a
-        delta that basic composition of the releases' own deltas exceeds. "pld" takes no delta below 2e-12,
-        but of Gaussian noise alone: the rounding of its convolutions would show.
+        For sums together with local releases, whose epsilons have no common meaning, or "renyi" for sums; for
+        a delta out of its range, neither or both of delta and epsilon, no releases, a count below 1, or a
+        delta that the sum of the releases' own deltas exceeds. "pld" needs a delta of at least 2e-12, because
+        of the rounding of its convolutions, except for Gaussian noise alone.
     TypeError
         For an argument of another kind.
     MissingExtraError
-        Without the extra ``design``, for "renyi" and "pld" (but of normal laws alone).
+        Without the extra ``design``, for "renyi" and "pld" (except for normal laws alone).
 
     Notes
     -----
-    Local differential privacy: neighbouring inputs are any two series of records that one person may have.
-    Claimed epsilons play no part; the laws are those of the integers that the samplers use. Releases that are
-    told apart no better than normal laws (`BallGaussian`, `Skellam`: their `gdp_mu`) compose exactly in "pld"
-    (Dong, Roth and Su, "Gaussian differential privacy", JRSS B 2022), and so do secure sums of vectors. Other
-    sums are composed by the curve of their delta, with the least number of survivors that they allow, and
-    neighbouring data sets differ in the records of one person, replaced. "renyi" converts
-    by Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020,
-    Proposition 12, as ``dp_accounting.rdp`` has it.
+    Neighbouring inputs are any two series of records that one person may have (local differential privacy).
+    The laws are those of the integers that the samplers use; claimed epsilons are ignored. Releases that are
+    no easier to distinguish than normal laws (`BallGaussian`, `Skellam`: their `gdp_mu`) compose exactly in
+    "pld" (Dong, Roth and Su, "Gaussian differential privacy", JRSS B 2022), and so do secure sums of vectors.
+    Other sums are composed by the curve of their delta, with the least number of survivors that they allow,
+    and neighbouring data sets differ in the records of one person, replaced. "renyi" converts by Canonne,
+    Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020, Proposition 12, as
+    ``dp_accounting.rdp`` has it.
 
     Examples
     --------

@@ -28,8 +28,7 @@ def renyi(release: Any, orders: ArrayLike = ORDERS) -> NDArray[np.float64]:
     Parameters
     ----------
     release : Mechanism, channel or Guarantee
-        What is released with: a mechanism, one of `bitldp.channels`, or a guarantee, of which the worst law
-        that it allows is taken.
+        A mechanism, one of `bitldp.channels`, or a guarantee, for which the worst law that it allows is used.
     orders : array_like of float
         Orders alpha, each finite and above 1, shape (n,) or ().
 
@@ -37,7 +36,7 @@ def renyi(release: Any, orders: ArrayLike = ORDERS) -> NDArray[np.float64]:
     -------
     ndarray of float64
         Same shape: ``max over records x, x' of 1/(alpha - 1) ln sum_y P(y|x)^alpha P(y|x')^(1 - alpha)``,
-        rounded up. Infinite where some report excludes some record, and for a guarantee with a delta.
+        rounded up. Infinite if some report excludes some record, and for a guarantee with a delta.
 
     Raises
     ------
@@ -48,12 +47,12 @@ def renyi(release: Any, orders: ArrayLike = ORDERS) -> NDArray[np.float64]:
 
     Notes
     -----
-    Neighbouring records differ in any way. The symbols of a report are independent and each meets its worst
-    pair, so the divergences of a record are sums over them, and exact: what is added for the rounding of
-    floats is a few units in the last place of alpha/(alpha - 1). The divergence of order alpha is at most the
-    exact epsilon e and alpha e^2/2 (Bun and Steinke, "Concentrated differential privacy", TCC 2016,
-    Proposition 3.3); the result never exceeds these. A mechanism may have a `renyi` of its own, where its
-    records are bounded together (in a ball); its documentation says what is exact.
+    Neighbouring records differ in any way. The symbols of a report are independent, and each may have its
+    worst pair of inputs. The divergence of a record is therefore the sum over its symbols, and exact, except
+    for a few units in the last place of alpha/(alpha - 1) that cover the rounding of floats. The divergence
+    of order alpha is at most the exact epsilon e and alpha e^2/2 (Bun and Steinke, "Concentrated differential
+    privacy", TCC 2016, Proposition 3.3); the result never exceeds these. A mechanism whose records are
+    bounded together (in a ball) may have its own `renyi`; its documentation says what is exact.
 
     Source of the definition: Mironov, "Rényi differential privacy", CSF 2017.
 

@@ -33,17 +33,17 @@ def pld(release: Any, *, interval: float | None = None) -> Any:
     Parameters
     ----------
     release : Mechanism, channel or Guarantee
-        As in `bitldp.accounting.renyi`. Of a mechanism whose law is not known symbol by symbol, the worst law
-        that its guarantee allows.
+        As in `bitldp.accounting.renyi`. For a mechanism whose law is not known symbol by symbol, the worst
+        law that its guarantee allows is used.
     interval : float, optional
-        Step between losses, above zero; chosen to fit where it is None. Distributions that are to be composed
-        need the same.
+        Step between losses, above zero. None: chosen to fit. Distributions must have the same step to be
+        composed.
 
     Returns
     -------
     dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
-        A pessimistic one: its divergences are no less than those of any two records, up to the rounding of
-        its floats.
+        A pessimistic distribution: its divergences are at least those of any two records, up to the rounding
+        of its floats.
 
     Raises
     ------
@@ -54,14 +54,14 @@ def pld(release: Any, *, interval: float | None = None) -> Any:
 
     Notes
     -----
-    Neighbouring records differ in any way. Of a mechanism whose inputs are told apart no better than normal
-    laws (`BallGaussian`, `Skellam`), the distribution is that of those laws. Else no single pair of inputs
-    need be the worst one for every epsilon. So for each symbol, the largest hockey-stick divergence of any
-    pair is taken at every epsilon of a grid, which has a pair of laws that it belongs to and that dominates
-    all pairs, also under adaptive composition (Zhu, Dong and Wang, "Optimal accounting of differential
-    privacy via characteristic function", AISTATS 2022, Proposition 8 and Theorem 10). Between the points of
-    the grid the divergences are joined by chords (Doroshenko et al., "Connect the dots", PoPETs 2022), which
-    lie above.
+    Neighbouring records differ in any way. If inputs are no easier to distinguish than normal laws
+    (`BallGaussian`, `Skellam`), the distribution is that of those laws. Otherwise, no single pair of inputs
+    need be the worst for every epsilon. For each symbol, the largest hockey-stick divergence of any pair is
+    therefore taken at every epsilon of a grid. A pair of laws with these divergences exists and dominates all
+    pairs, also under adaptive composition (Zhu, Dong and Wang, "Optimal accounting of differential privacy
+    via characteristic function", AISTATS 2022, Proposition 8 and Theorem 10). Between the points of the grid
+    the divergences are joined by chords (Doroshenko et al., "Connect the dots", PoPETs 2022), which lie
+    above.
 
     Examples
     --------

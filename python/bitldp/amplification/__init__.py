@@ -1,8 +1,8 @@
-"""Amplification: what a party in the middle adds, in the CENTRAL model; not a guarantee of a mechanism.
+"""Amplification: CENTRAL guarantees that rely on a trusted party in the middle, not on a mechanism.
 
-Everything else in this package is local: it holds against whoever sees a single report and knows whose it
-is. What is here does not. It needs a party between the users and the server that is trusted to shuffle
-reports, or to add them up, and each name says which.
+Everything else in this package is local: it holds against anyone who sees a single report and knows whose it
+is. The bounds in this module are not. They need a party between the users and the server that is trusted to
+shuffle reports, or to add them up. The name of each function says which.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ _CLOSE = 1e-4  # relative, of an epsilon that is searched
 
 
 def summed_central_epsilon(mechanism: Any, n: int, delta: float) -> float:
-    """Return the central epsilon of the sum of n reports, if nothing but the sum is seen.
+    """Return the central epsilon of the sum of n reports, if only the sum is visible.
 
     Parameters
     ----------
@@ -68,22 +68,24 @@ def summed_central_epsilon(mechanism: Any, n: int, delta: float) -> float:
 
     Notes
     -----
-    Assumptions, none of which this package can check: whoever adds up the reports (a secure aggregation)
-    shows nothing but the sum; all n users report, with the same mechanism, each with fresh randomness, and do
-    not tell. Users who collude or drop out must be subtracted from n. Against all others only the local
-    epsilon holds. Do not charge this to a ledger of local releases.
+    The result relies on assumptions that this package cannot check. The party that adds up the reports (a
+    secure aggregation) reveals only the sum. All n users report with the same mechanism and fresh randomness,
+    and do not disclose their reports. Subtract users who collude or drop out from n. Against anyone else,
+    only the local epsilon holds. Do not charge this epsilon to a ledger of local releases.
 
     For noise that is added and never clamped (`Shift`, log-concave), the others' records only move the sum,
-    and delta is that of the n-fold convolution of the integers. Where it is clamped far out (`BallGaussian`,
-    `Skellam`), the few others whose noise is that large count as told. Otherwise the largest delta of every
-    pair of neighbouring data sets is found, where they are not too many; of reports of two values by two
-    inputs for any n, within 0.2 % of epsilon (data sets are bounded some at a time); else the bound of
-    `shuffled_histogram_central_epsilon`, of which a sum is a function.
+    and delta is that of the n-fold convolution of the integers. If it is clamped far out (`BallGaussian`,
+    `Skellam`), the few others whose noise is that large count as disclosed. Otherwise, the largest delta over
+    all pairs of neighbouring data sets is found, if they are not too many. For two inputs and two report
+    values this works for any n, within 0.2 % of epsilon (data sets are bounded in groups). In the remaining
+    cases the bound is that of `shuffled_histogram_central_epsilon`, since a sum is a function of the
+    histogram.
 
-    Of vectors it is a bound, by normal laws that two records are told apart no better than: their distance
-    in steps (within a ball, or all numbers moved by the whole interval) times a slope that the integers of
-    the sum's noise have (`bitldp.sums.normal.slope_of_sum`), as of `bitldp.sums.Vector`; the few reports
-    that are clamped count as told. There the local epsilon, at `delta`, is one of normal laws, too.
+    For vectors the result is a bound by normal laws that are at least as easy to distinguish as two records:
+    the distance of the records in steps (within a ball, or with all numbers moved by the whole interval)
+    times a slope that follows from the integers of the sum's noise (`bitldp.sums.normal.slope_of_sum`), as in
+    `bitldp.sums.Vector`. The few reports that are clamped count as disclosed. The local epsilon, at `delta`,
+    is then also that of normal laws.
 
     Examples
     --------
@@ -115,7 +117,7 @@ def summed_central_delta(mechanism: Any, n: int, epsilon: float) -> float:
 
 
 def shuffled_histogram_central_epsilon(mechanism: Any, n: int, delta: float) -> float:
-    """Return the central epsilon of n reports of which an honest shuffler shows how often there is each.
+    """Return the central epsilon of n reports if an honest shuffler reveals only their histogram.
 
     Parameters
     ----------
@@ -144,13 +146,14 @@ def shuffled_histogram_central_epsilon(mechanism: Any, n: int, delta: float) -> 
 
     Notes
     -----
-    Assumptions: those of `bitldp.amplification.shuffled_central_epsilon`. That bound is a formula for any
-    mechanism of a local epsilon; this one knows the law. It is the exact delta of the worst pair of
-    neighbouring data sets where there are not too many (a few users, or few reports). Else the blanket of the
-    law is accounted: what every record reports with the same chance, which hides a user (Balle, Bell, Gascon
-    and Nissim, "The privacy blanket of the shuffle model", CRYPTO 2019). That is an upper bound, tight but
-    for what the others' own records hide. Of blocks of cells (`GRR`, `Piecewise`, `BlockDesign`) it takes one
-    number: how many cells two blocks have in common at least.
+    The assumptions are those of `bitldp.amplification.shuffled_central_epsilon`. That bound is a formula for
+    any mechanism with a given local epsilon, while this one uses the law of the mechanism. If there are not
+    too many neighbouring data sets (a few users, or few reports), it is the exact delta of the worst pair.
+    Otherwise, it accounts for the privacy blanket of the law, the part of a report that has the same
+    probability for every record and so hides a user (Balle, Bell, Gascon and Nissim, "The privacy blanket of
+    the shuffle model", CRYPTO 2019). That is an upper bound, which is tight except for the protection that
+    the others' own records add. For blocks of cells (`GRR`, `Piecewise`, `BlockDesign`) it needs one number
+    only: the least number of cells that two blocks share.
 
     Examples
     --------

@@ -38,17 +38,17 @@ def shuffled_central_epsilon(local_epsilon: float, n: int, delta: float) -> floa
     ------
     ValueError
         If the condition of the theorem does not hold, n >= 16 ln(2/delta) e^local_epsilon, or for a parameter
-        out of its range. No bound is made up then.
+        out of its range. There is no fallback bound.
     TypeError
         For a parameter of the wrong kind.
 
     Notes
     -----
-    Assumptions, none of which this package can check:
+    The result relies on assumptions that this package cannot check:
 
-    - The shuffler is honest: it puts the reports in a uniformly random order, and removes whatever else tells
-      the sender (address, time, order of arrival). The server sees its output only, and does not collude with
-      it.
+    - The shuffler is honest: it puts the reports in a uniformly random order, and removes everything else
+      that identifies the sender (address, time, order of arrival). The server sees its output only, and does
+      not collude with it.
     - All n users report, with the same mechanism, each with fresh randomness. Users who collude with the
       server or drop out must be subtracted from n beforehand.
 
@@ -58,7 +58,7 @@ def shuffled_central_epsilon(local_epsilon: float, n: int, delta: float) -> floa
 
     on the condition that L <= ln(n/(16 ln(2/delta))).
 
-    It is not a local guarantee: against the shuffler, or one who can tell whose a report is, only
+    This is not a local guarantee: against the shuffler, or anyone who can link a report to its sender, only
     `local_epsilon` holds. Do not charge it to a ledger of local releases.
 
     Source: Feldman, McMillan and Talwar, "Hiding among the clones: a simple and nearly optimal analysis of

@@ -30,20 +30,20 @@ __all__ = ["AuditResult", "Event", "audit"]
 class AuditResult:
     """Result of an audit: its most telling event, the bound and the verdict.
 
-    Of the events whose bound exceeds what is allowed, the one that does so most (one above the exact epsilon
-    of a record before any other); where there is none, the one with the largest bound.
+    If bounds exceed what is allowed, the event is the one that does so most, with those above the exact
+    epsilon of a record first. If none does, it is the event with the largest bound.
 
     Attributes
     ----------
     mechanism : str
         Name of the audited mechanism.
     lower : float
-        Lower bound of ln P(event | first input)/P(event | second input), hence on epsilon. Below zero where
-        it says nothing; infinite where two calls repeated their reports.
+        Lower bound of ln P(event | first input)/P(event | second input), hence on epsilon. Below zero if it
+        shows nothing; infinite if two calls repeated their reports.
     exact : float
-        What `lower` must not exceed: the exact log-ratio of this event under the law of the mechanism; where
-        that is not known, the exact epsilon of a record. It is never more than that epsilon, and below zero
-        for an event that the second input should make likelier.
+        Limit for `lower`: the exact log-ratio of this event under the law of the mechanism or, if that is
+        unknown, the exact epsilon of a record. It never exceeds that epsilon, and is below zero for an event
+        that the second input should make likelier.
     claimed : float
         Claimed epsilon of the guarantee.
     n : int
@@ -57,11 +57,11 @@ class AuditResult:
     event : str
         The event, in words.
     guarantee : Guarantee
-        What was audited.
+        Guarantee of the audited mechanism.
     detectable : float
-        How much a pass could have missed: the excess of the log-ratio above `exact` that this n and
-        confidence would have shown with probability 0.95, for an event as likely under the first input as
-        this one. A smaller fault passes. Infinite where none would have been seen.
+        Excess of the log-ratio above `exact` that this n and confidence would have detected with probability
+        0.95, for an event as likely under the first input as this one. A smaller fault may pass. Infinite if
+        no fault would have been detected.
     """
 
     mechanism: str
@@ -83,7 +83,7 @@ class AuditResult:
 
     @property
     def refuted(self) -> bool:
-        """True where these reports alone show more than is claimed; never of the claim for a feature."""
+        """True if these reports alone refute the claimed epsilon; always False for claims about a feature."""
         return self.guarantee.unit == "record" and self.lower > self.claimed
 
     def __str__(self) -> str:

@@ -44,11 +44,11 @@ class BitRand(Mechanism):
     features : int
         Features r of a record.
     categories : int, sequence or Categories
-        Classes C of the label, 2 or more: how many, or their labels, as of `GRR`.
+        Classes C of the label, 2 or more: how many, or their labels, as in `GRR`.
     epsilon_x : float
-        Budget of the features, as `epsilon` of `FRR`.
+        Privacy budget of the features: `epsilon` of `FRR`.
     epsilon_y : float
-        Budget of the label, as `epsilon` of `LabelRR`.
+        Privacy budget of the label: `epsilon` of `LabelRR`.
     bits, integer_bits, calibration, unit, sign, infinities
         As of `FRR`.
 
@@ -59,9 +59,9 @@ class BitRand(Mechanism):
 
     Notes
     -----
-    The parts are independent, so the exact epsilon of a (features, label) record is the sum of both. In the
-    guarantee, `bit` and `feature` are the worst single symbol and the worst single field, the label being one
-    of each; with ``unit="feature"`` the claim is the larger of the two budgets.
+    Features and label are randomized independently, so the exact epsilon of a (features, label) record is the
+    sum of both. In the guarantee, `bit` and `feature` are the worst single symbol and the worst single field.
+    The label counts as one of each. With ``unit="feature"`` the claim is the larger of the two budgets.
 
     Examples
     --------
@@ -203,12 +203,12 @@ class BitRand(Mechanism):
         Parameters
         ----------
         x : array_like of float32 or float64, shape (n, features) or (features,)
-            Features of the records, as of `FRR.randomize`.
+            Features of the records, as in `FRR.randomize`.
         y : array_like, shape (n,) or ()
             Labels: integers in [0, categories), or labels where `categories` are labels.
         rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system, one for the features and one for the labels. The
-            others reproduce, for tests and experiments only.
+            None draws fresh 256-bit keys from the operating system, one for the features and one for the
+            labels. The others give reproducible reports, for tests and experiments only.
         threads : int, optional
             Number of threads; the result does not depend on it.
         output : {"codes", "bits", "values", "packed"}
@@ -228,12 +228,12 @@ class BitRand(Mechanism):
         Raises
         ------
         ValueError
-            NaN, a value outside what is allowed (an index is given, never the value), wrong shape, unfit
-            `out`, or "values" where reports are uninformative. Nothing is handed out then: values are checked
-            in the pass that randomizes them, so `out` is zeros where one is refused, and as it was where the
-            call did not fit.
+            For NaN, a value that is not allowed (the message gives its index, never the value), a wrong
+            shape, an `out` that does not fit, or "values" where reports are uninformative. Nothing is
+            returned in that case. Values are checked while they are randomized: if one is refused, `out` is
+            filled with zeros. If the arguments do not fit each other, `out` is unchanged.
         TypeError
-            Wrong dtype or kind of argument.
+            For a wrong dtype or kind of argument.
             Also where `x` and `y` differ in length. `out` is zeros where a feature or a label is refused.
         """
         if unknown:

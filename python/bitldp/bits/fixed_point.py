@@ -110,7 +110,7 @@ class FixedPointBits(Means):
     def extremes(self, pair: Pair | None = None) -> Experiment:
         """Return records whose code words are complements: largest and "-0", zero and the most negative.
 
-        Zero is among them since code that scales noise by the data may leave it as it is.
+        Zero is included because faulty code that scales its noise by the data may leave a zero unchanged.
         """
         codec, features = self.codec, self.features
         tiny = -codec.step / 2.0  # truncated to the code word "-0"
@@ -145,10 +145,10 @@ class FixedPointBits(Means):
     ) -> NDArray[Any]:
         """Encode records and randomize every bit; the arguments are those of `Mechanism.randomize`.
 
-        Magnitudes past the codec's `limit` saturate, and the fraction is truncated toward zero. "codes" are
-        code words of the shape of `x`, "bits" 0/1 bytes of shape (n, features * bits), most significant
-        first, "packed" one-dimensional bytes with `bits` a feature. The report of a single number of one
-        feature is a scalar, or its bits. Infinity is refused as NaN is, unless
+        Magnitudes above the codec's `limit` saturate, and the fraction is truncated toward zero. "codes" are
+        code words in the shape of `x`. "bits" are bytes of 0 and 1 in the shape (n, features * bits), most
+        significant first. "packed" are one-dimensional bytes with `bits` bits per feature. For a single
+        number of one feature, the report is a scalar, or its bits. Infinities are refused, like NaN, unless
         ``infinities="saturate"``.
         """
         if unknown:
@@ -348,10 +348,10 @@ class FixedPointBits(Means):
 
         Notes
         -----
-        The sum over all pairs of true and reported code words collapses. If the sign flips, the error is the
-        sum of the two magnitudes. If not, it is the absolute difference of magnitudes, and that has the sign
-        of the highest position at which they differ: given that position, the lower ones only add their mean
-        difference.
+        The sum over all pairs of true and reported code words simplifies. If the sign flips, the error is the
+        sum of the two magnitudes. If it does not, the error is the absolute difference of the magnitudes. The
+        highest position at which they differ decides its sign, and the positions below add their mean
+        difference only.
         """
         weights = self._words.weights
         per_law = []

@@ -39,7 +39,8 @@ def symmetric(losses: NDArray[np.float64]) -> tuple[list[float], list[float]]:
 def frr_flips(features: int, bits: int, epsilon: float, *, bit_aware: bool = True) -> NDArray[np.float64]:
     """Return the flip probabilities of f-RR by its paper, for code words of any length.
 
-    The law of `FRR` with ``calibration="paper"``, without a codec: for the l of the paper's figures.
+    This is the law of `FRR` with ``calibration="paper"``, without a codec, for the values of l in the paper's
+    figures.
 
     Parameters
     ----------
@@ -118,10 +119,9 @@ class FRR(FixedPointBits):
         Privacy budget, finite, zero or more.
     calibration : {"exact", "paper"}
         "exact": the exact epsilon of one `unit` is at most `epsilon` (see Notes), with bit budgets in
-        proportion to l - i.
-        "paper": the flip probabilities of [BitRand], Eq. 2 with alpha at the upper end of Theorem 2, whose
-        claim (`epsilon` for the whole record) fails; the guarantee shows by how much and a
-        `PrivacyClaimWarning` is given.
+        proportion to l - i. "paper": the flip probabilities of [BitRand], Eq. 2 with alpha at the upper end
+        of Theorem 2. The paper's claim (`epsilon` for the whole record) does not hold. The guarantee shows by
+        how much, and a `PrivacyClaimWarning` is issued.
     unit : {"record", "feature"}
         What an exact `epsilon` covers.
     sign : {"bitrand", "ldpfl"}
@@ -138,8 +138,8 @@ class FRR(FixedPointBits):
     -----
     Neighbouring records differ in any way: every bit may differ between them. No probability is nearer to 1
     than 1 - 2**-53, so the exact epsilon of a bit is at most 36.74, however large the budget. At equal exact
-    epsilon, independent bits (l > 1) never beat a mechanism that releases a number as one symbol: this one is
-    for those who need its reports, or compare with the paper.
+    epsilon, independent bits (l > 1) never beat a mechanism that releases a number as one symbol. Use this
+    mechanism if you need its report format, or to compare with the paper.
 
     Examples
     --------

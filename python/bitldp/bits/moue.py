@@ -137,11 +137,12 @@ class MOUE(_Asymmetric):
         As of `FRR`.
     alpha : float
         How rare ones are among the reports, above zero; the larger, the rarer.
-    calibration : {"exact", "paper", "corrected"}
-        "exact": q is chosen so that the exact epsilon of one `unit` is at most `epsilon` (see Notes).
-        "paper": Theorem 1 of [LDPFL], whose claim holds with slack. "corrected": the same formula at the
-        smaller budget (`formula_epsilon`) that Theorem 5 of [BitRand] corrects to `epsilon`, which is how
-        that paper runs LATENT, with alpha 7; for alpha of 1 or more. The exact epsilon is far below.
+    calibration : {"exact",
+        "paper", "corrected"} "exact": q is chosen so that the exact epsilon of one `unit` is at most
+        `epsilon` (see Notes). "paper": Theorem 1 of [LDPFL]. Its claim holds, with slack. "corrected": the
+        same formula at the smaller budget (`formula_epsilon`) that Theorem 5 of [BitRand] corrects to
+        `epsilon`, for an alpha of 1 or more. That paper runs LATENT this way, with alpha 7. The exact epsilon
+        is far below.
     unit, sign, infinities : str
         As of `FRR`.
 
@@ -204,21 +205,21 @@ def _uer_channel(
 class UER(_Asymmetric):
     """UER of OME: MOUE with different laws at even and odd bits; its claim does not hold.
 
-    p is alpha/(1 + alpha) at even and 1/(1 + alpha^3) at odd positions, q is as of `MOUE`.
+    p is alpha/(1 + alpha) at even and 1/(1 + alpha^3) at odd positions, q is as in `MOUE`.
 
     Parameters
     ----------
     features, bits, integer_bits, epsilon : int, int, int, float
         As of `FRR`.
     alpha : float, optional
-        Between 1e-6 and 1e6, as of `MOUE`. With alpha other than 1 no epsilon of the formula is the exact
-        one. None: 10 with "paper", as there, and otherwise 1, the only one that there is. Holds the number
-        afterwards.
+        Between 1e-6 and 1e6, as in `MOUE`. With an alpha other than 1, no epsilon of the formula is the exact
+        one. None: 10 with "paper", as in the paper, and 1 otherwise, the only value allowed there. The
+        attribute then holds the chosen number.
     calibration : {"exact", "paper", "corrected"}
-        "paper": Theorem 2 of [LDPFL], whose claim fails; the guarantee shows by how much. "exact" exists for
-        ``alpha=1`` only, where UER is MOUE, and is refused otherwise. "corrected": the formula at the budget
-        that Theorem 6 of [BitRand] corrects to `epsilon`, for ``alpha=1`` only, as that paper runs OME: half
-        of it. For another alpha the theorem adds a constant that no budget undoes.
+        "paper": Theorem 2 of [LDPFL]. Its claim does not hold, and the guarantee shows by how much. "exact"
+        exists for ``alpha=1`` only, where UER equals MOUE. "corrected": the formula at the budget that
+        Theorem 6 of [BitRand] corrects to `epsilon`, which is half of it; for ``alpha=1`` only, as that paper
+        runs OME. For another alpha the theorem adds a constant that no budget can offset.
     unit, sign, infinities : str
         As of `FRR`.
 
@@ -229,8 +230,9 @@ class UER(_Asymmetric):
 
     Notes
     -----
-    Positions are counted, from 0, over the r*l bits of the record, and start again at each record: with odd
-    l, every second feature has even and odd exchanged. Neighbouring records differ in any way.
+    Positions are counted from 0 over the r*l bits of a record, and start again with each record. With odd l,
+    even and odd positions are therefore exchanged in every second feature. Neighbouring records differ in any
+    way.
     """
 
     _: KW_ONLY

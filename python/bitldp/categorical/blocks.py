@@ -156,14 +156,15 @@ class BlockDesign(DesignCodes, Supported):
     Parameters
     ----------
     categories : int, sequence or Categories
-        Categories k, 2 to 1,000,000: how many, or their labels, as of `GRR`.
+        Categories k, 2 to 1,000,000: how many, or their labels, as in `GRR`.
     epsilon : float
         Privacy budget of a record, finite, zero or more; the exact epsilon is at most that (see Notes).
     public : bool
-        Whether the step of a progression is a public coin: part of a report by itself, or, with `first`,
-        implied by a number that both sides know, so that a report is a cell alone, of log2(v) bits.
+        Whether the step of a progression is drawn publicly. It is then part of the report, or, with `first`,
+        derived from a number that both sides know, so that a report is one cell of log2(v) bits.
     public_seed : int
-        Of implied steps, 0 or more. It is public: the server needs it, and no privacy rests on it.
+        Seed of the derived steps, 0 or more. It is public: the server needs it, and privacy does not depend
+        on it.
 
     Raises
     ------
@@ -172,11 +173,12 @@ class BlockDesign(DesignCodes, Supported):
 
     Notes
     -----
-    There are v >= k cells, and a block of b cells for each category, of which any two share
-    b (b - 1)/(v - 1). A report is a cell of the block of the true category with the probability
-    p = b e^eps/(b e^eps + v - b). It counts for the categories whose blocks hold it, for one that a record
-    has not with q = (p (b - 1) + (1 - p) b)/(v - 1). `blocks` says which design was chosen, the one of fewest
-    bits of those within 1 % of subset selection's mean variance (or, where there is none, of the least):
+    There are v >= k cells, and a block of b cells for each category, of which any two share b (b - 1)/(v -
+    1). A report is a cell from the block of the true category with probability p = b e^eps/(b e^eps + v - b).
+    It counts for every category whose block contains it. For a category that the record does not have, this
+    happens with probability q = (p (b - 1) + (1 - p) b)/(v - 1). `blocks` shows the chosen design: among the
+    designs within 1 % of subset selection's mean variance, the one with the fewest bits; if there is none,
+    the one with the least variance:
 
     - "single": v = k and b = 1, which is GRR;
     - "singer": translates of a hyperplane of a projective space over a finite field, in log2(v) bits;
@@ -184,12 +186,11 @@ class BlockDesign(DesignCodes, Supported):
       modulo an odd v without divisors below b, for a step a to (v - 1)/2 that is drawn without looking at x,
       and reported, in 2 log2(v) - 1 bits. Blocks share that many on average over the steps.
 
-    With `public` the fewest bits are those of a cell, so that there are progressions wherever they save a
-    bit. Reports are `SteppedReports`, pairs (steps, cells), or cells alone with
-    `first`; epsilon is that given the step, whoever chose it. Step i is drawn from number i of the keystream
-    of the seed's key. Estimates are unbiased over the steps: each record needs a number of its own, for under
-    one step for everybody blocks do not share equally many. Where the design is another, there is no step,
-    `first` changes nothing, and a report is a cell.
+    With `public`, only the bits of the cell count, so a progression is chosen wherever it saves a bit.
+    Reports are `SteppedReports`, pairs (steps, cells), or cells alone with `first`. Epsilon holds given the
+    step, whoever chose it. Step i is drawn from number i of the keystream of the seed's key. Estimates are
+    unbiased over the steps. Each record therefore needs its own number: with one step for everybody, blocks
+    do not overlap equally. If the design has no steps, `first` changes nothing and a report is a cell.
 
     Neighbouring records hold any two categories. No probability is nearer to 1 than 1 - 2**-53, so that the
     exact epsilon is at most 36.74 + ln((v - b)/b), however large the budget. Sources: Feldman, Nelson, Nguyen
@@ -287,24 +288,25 @@ class BlockDesign(DesignCodes, Supported):
         x : array_like of int, or of labels, shape (n,) or ()
             Categories.
         first : int, optional
-            With `public`: the number of the first record, 0 or more, where client and server imply it, as by
-            client and round. Record i has the step of number ``first + i``. No two records should have the
-            same. None: steps are drawn at random, and reported.
+            With `public`: the number of the first record, 0 or more, which client and server both know, for
+            example from client and round. Record i has the step of number ``first + i``. No two records
+            should have the same number. None: steps are drawn at random, and reported.
         rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
+            None draws fresh 256-bit keys from the operating system. The others give reproducible reports, for
+            tests and experiments only: a key that is used on two inputs reveals where they differ.
         output : str
-            One of `outputs`. "codes" are of the smallest unsigned dtype, "values" what `decode` makes of them
-            (dtype of `x`), "bits" bytes of 0 and 1, "packed" bytes with as many bits a code as are needed.
+            One of `outputs`. "codes" have the smallest unsigned dtype. "values" are decoded by `decode`, in
+            the dtype of `x`. "bits" are bytes of 0 and 1. "packed" are bytes that hold only the bits that a
+            code needs.
         out : ndarray, optional
-            C-contiguous array of the exact shape and dtype to fill; must not overlap `x`. Not where a report
-            is a pair of arrays.
+            C-contiguous array of the exact shape and dtype to fill; must not overlap `x`. Not available where
+            a report is a pair of arrays.
         threads : int, optional
             Number of threads; the result does not depend on it.
         first_chunk : int
             How many chunks of the keys' streams to skip: of ``bitldp._core.CHUNK`` released values, or of
             ``channels[0].chunk`` records where whole records are released.
-            `out` is not offered where steps are public.
+            `out` is not available where steps are public.
 
         Returns
         -------
@@ -315,12 +317,12 @@ class BlockDesign(DesignCodes, Supported):
         Raises
         ------
         ValueError
-            NaN, a value outside what is allowed (an index is given, never the value), wrong shape, unfit
-            `out`, or "values" where reports are uninformative. Nothing is handed out then: values are checked
-            in the pass that randomizes them, so `out` is zeros where one is refused, and as it was where the
-            call did not fit.
+            For NaN, a value that is not allowed (the message gives its index, never the value), a wrong
+            shape, an `out` that does not fit, or "values" where reports are uninformative. Nothing is
+            returned in that case. Values are checked while they are randomized: if one is refused, `out` is
+            filled with zeros. If the arguments do not fit each other, `out` is unchanged.
         TypeError
-            Wrong dtype or kind of argument.
+            For a wrong dtype or kind of argument.
             Also for `first` without `public`.
         """
         if first is not None:
@@ -372,7 +374,7 @@ class BlockDesign(DesignCodes, Supported):
         return SteppedReports(*(part.reshape(codes.shape) for part in result))
 
     def numbered(self, cells: ArrayLike, first: int) -> SteppedReports | ArrayLike:
-        """Return reports of cells that were randomized with `first`: the steps are put beside them.
+        """Add the steps to cells that were randomized with `first`.
 
         Parameters
         ----------
@@ -403,7 +405,7 @@ class BlockDesign(DesignCodes, Supported):
     ) -> Estimate:
         """Estimate the frequency of every category; see `GRR.estimate_frequencies`.
 
-        With `first`, as of `randomize`, reports are cells alone.
+        With `first`, as in `randomize`, reports are cells alone.
         """
         given = reports if first is None else self.numbered(reports, first)
         return super().estimate_frequencies(given, project=project)

@@ -60,10 +60,11 @@ class MatrixResponse(Labelled, Frequencies):
     Notes
     -----
     Neighbouring records hold any two categories. The exact epsilon is that of the integers that are sampled
-    (multiples of 2**-64; a row's largest entry makes up for the rounding), rounded up. It is infinite where a
-    report is possible for one category and impossible for another. Estimates are unbiased, by the letters of
-    least variance over uniform categories. Of a large table the sampler reads the row that the category
-    chooses, which takes a time that depends on it; ``channel.constant_time`` says whether that is so.
+    (multiples of 2**-64; the largest entry of a row absorbs the rounding), rounded up. It is infinite if some
+    report is possible for one category and impossible for another. Estimates are unbiased, with the decoded
+    values of least variance over uniform categories. For a large table, the time to sample depends on the
+    category, because the sampler reads only its row; ``channel.constant_time`` tells whether this is the
+    case.
     """
 
     matrix: Annotated[Any, Option(hidden=True)]

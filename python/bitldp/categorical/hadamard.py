@@ -54,7 +54,7 @@ class HadamardResponse(DesignCodes):
     Parameters
     ----------
     categories : int, sequence or Categories
-        Categories k, 2 to 1,000,000: how many, or their labels, as of `GRR`.
+        Categories k, 2 to 1,000,000: how many, or their labels, as in `GRR`.
     epsilon : float
         Privacy budget of a record, finite, zero or more; the exact epsilon is at most that (see Notes).
 
@@ -66,10 +66,10 @@ class HadamardResponse(DesignCodes):
     Notes
     -----
     There are B blocks of b codes, B = 2^(ceil(log2(min(e^eps, 2k))) - 1) and b the least power of two above
-    k/B. Category x has the block j = x mod B, and in it the half whose numbers z have an even parity of
-    z & (1 + x div B); its codes have the weight e^eps, all others 1. With H the probability of that half and
-    o that of the other one, the letter of x is +1/(H - o) for a report of its half, -1/(H - o) for the other
-    half of its block and 0 elsewhere: its mean is 1 for x, and 0 for every other category.
+    k/B. Category x has the block j = x mod B, and in it the half whose numbers z have an even parity of z &
+    (1 + x div B); its codes have the weight e^eps, all others 1. Let H be the probability of that half and o
+    that of the other half. The decoded value for x is +1/(H - o) for a report in its half, -1/(H - o) for one
+    in the other half of its block, and 0 elsewhere. Its mean is 1 for x, and 0 for every other category.
 
     `BlockDesign` has less variance in as few bits. Neighbouring records hold any two categories. No
     probability is nearer to 1 than 1 - 2**-53, so that the exact epsilon is bounded, however large the

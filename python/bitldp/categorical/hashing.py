@@ -40,7 +40,7 @@ class OLH(Supported):
     Parameters
     ----------
     categories : int, sequence or Categories
-        Categories k, 2 to 2**24: how many, or their labels, as of `GRR`.
+        Categories k, 2 to 2**24: how many, or their labels, as in `GRR`.
     epsilon : float
         Privacy budget of a record, finite, zero or more; the exact epsilon is at most that (see Notes).
 
@@ -51,20 +51,21 @@ class OLH(Supported):
 
     Notes
     -----
-    A report is (a, b, y): a hash function x -> floor(g ((a x + b) mod P)/P) that is drawn without looking at
-    the record, and its value by randomized response on g = round(e^eps) + 1 values (at most k), the true one
-    with p = e^eps/(e^eps + g - 1). P is the first prime from k on. A report counts for the categories with
-    that value. Two categories have the same one for a share c of all functions, c being the sum of
-    n (n - 1)/(P (P - 1)) over the values, each that of n remainders: so a report counts for another category
-    with q = p c + (1 - p)(1 - c)/(g - 1), exactly, and p and q give estimates without bias.
+    A report is (a, b, y). The hash function x -> floor(g ((a x + b) mod P)/P) is drawn without looking at the
+    record, and y is the category's hash value after randomized response on g = round(e^eps) + 1 values (at
+    most k): the true one with probability p = e^eps/(e^eps + g - 1). P is the smallest prime of at least k. A
+    report counts for every category with that hash value. Two categories share a hash value under a fraction
+    c of all functions; c is the sum of n (n - 1)/(P (P - 1)) over the hash values, n being the number of
+    remainders that map to each. A report therefore counts for another category with probability q = p c + (1
+    - p)(1 - c)/(g - 1), exactly, and p and q give unbiased estimates.
 
-    With `first` the function of a record follows from its public number, which both sides know: a report is
-    the value alone, in ceil(log2 g) bits, and no client chooses a function under which many categories share
-    a value. Epsilon is that of the value, whoever chose the function.
+    With `first`, the hash function of a record follows from its public number, which both sides know. A
+    report is then the value alone, in ceil(log2 g) bits, and no client can choose a function under which many
+    categories share a value. Epsilon is that of the value, whoever chose the function.
 
-    An estimate takes n k steps; `BlockDesign` has the same variance or less, in fewer bits, and its estimates
-    do not take that long. a and b are of 64 bits each, scaled, so that chances of functions differ from
-    uniform by less than P/2**64 of their value.
+    An estimate takes n k steps. `BlockDesign` has the same variance or less in fewer bits, and its estimates
+    are faster. a and b are drawn from scaled 64-bit numbers, so the chances of the functions differ from
+    uniform by less than a relative P/2**64.
 
     Neighbouring records hold any two categories. No probability is nearer to 1 than 1 - 2**-53, so that the
     exact epsilon is at most 36.74 + ln(g - 1), however large the budget. Source: Wang, Blocki, Li and Jha,
@@ -131,7 +132,7 @@ class OLH(Supported):
 
     @property
     def channel(self) -> Window:
-        """The channel of the hashed values: its `high` is the law; mute at epsilon 0."""
+        """The channel of the hashed values: its `high` is the law; uninformative at epsilon 0."""
         return self._release.channel
 
     @property
@@ -176,24 +177,25 @@ class OLH(Supported):
         x : array_like of int, or of labels, shape (n,) or ()
             Categories.
         first : int, optional
-            The number of the first record, 0 or more, where client and server imply it: record i has the hash
-            function of number ``first + i``, and its report is the value alone. No two records should have
-            the same. None: functions are drawn at random, and reported.
+            The number of the first record, 0 or more, if client and server both know it: record i has the
+            hash function of number ``first + i``, and its report is the value alone. No two records should
+            have the same number. None: functions are drawn at random, and reported.
         rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
+            None draws fresh 256-bit keys from the operating system. The others give reproducible reports, for
+            tests and experiments only: a key that is used on two inputs reveals where they differ.
         output : str
-            One of `outputs`. "codes" are of the smallest unsigned dtype, "values" what `decode` makes of them
-            (dtype of `x`), "bits" bytes of 0 and 1, "packed" bytes with as many bits a code as are needed.
+            One of `outputs`. "codes" have the smallest unsigned dtype. "values" are decoded by `decode`, in
+            the dtype of `x`. "bits" are bytes of 0 and 1. "packed" are bytes that hold only the bits that a
+            code needs.
         out : ndarray, optional
-            C-contiguous array of the exact shape and dtype to fill; must not overlap `x`. Not where a report
-            is a pair of arrays.
+            C-contiguous array of the exact shape and dtype to fill; must not overlap `x`. Not available where
+            a report is a pair of arrays.
         threads : int, optional
             Number of threads; the result does not depend on it.
         first_chunk : int
             How many chunks of the keys' streams to skip: of ``bitldp._core.CHUNK`` released values, or of
             ``channels[0].chunk`` records where whole records are released.
-            `out` is not offered with `first`.
+            `out` is not available with `first`.
 
         Returns
         -------
@@ -203,12 +205,12 @@ class OLH(Supported):
         Raises
         ------
         ValueError
-            NaN, a value outside what is allowed (an index is given, never the value), wrong shape, unfit
-            `out`, or "values" where reports are uninformative. Nothing is handed out then: values are checked
-            in the pass that randomizes them, so `out` is zeros where one is refused, and as it was where the
-            call did not fit.
+            For NaN, a value that is not allowed (the message gives its index, never the value), a wrong
+            shape, an `out` that does not fit, or "values" where reports are uninformative. Nothing is
+            returned in that case. Values are checked while they are randomized: if one is refused, `out` is
+            filled with zeros. If the arguments do not fit each other, `out` is unchanged.
         TypeError
-            Wrong dtype or kind of argument.
+            For a wrong dtype or kind of argument.
         """
         if first is None:
             return super().randomize(
@@ -228,7 +230,7 @@ class OLH(Supported):
         return drawn if values.ndim else drawn[0]
 
     def numbered(self, values: ArrayLike, first: int) -> NDArray[np.uint32]:
-        """Return reports of values that were randomized with `first`: the functions are put beside them.
+        """Add the hash functions to values that were randomized with `first`.
 
         Parameters
         ----------

@@ -78,15 +78,15 @@ class LOLOHA(OLH):
     Parameters
     ----------
     categories : int, sequence or Categories
-        Categories k, 2 to 2**24: how many, or their labels, as of `GRR`.
+        Categories k, 2 to 2**24: how many, or their labels, as in `GRR`.
     epsilon : float
-        Budget of all reports of one hashed value together, however many, finite, zero or more.
+        Privacy budget of all reports of one hashed value together, however many; finite, zero or more.
     first : float, optional
-        Budget of a single report by itself, at most `epsilon`. None: half of it.
+        Privacy budget of a single report, at most `epsilon`. None: half of `epsilon`.
     cells : int, optional
-        Values g of a hash function, 2 to 65,536; holds the number afterwards. 2 is BiLOLOHA: the least that
-        values which change can cost, 2 `epsilon`. None: the least variance of an estimate (OLOHA), which is
-        at round(e^first) + 1.
+        Values g of a hash function, 2 to 65,536. With 2 (BiLOLOHA), values that change cost the least
+        possible, 2 `epsilon`. None: round(e^first) + 1, which gives the least variance of an estimate
+        (OLOHA). The attribute then holds the chosen number.
 
     Raises
     ------
@@ -95,21 +95,23 @@ class LOLOHA(OLH):
 
     Notes
     -----
-    A client draws one hash function (a, b) for ever, as of `OLH`. `permanent` answers the hashed value by
-    randomized response at `epsilon`, with keyed randomness: the same hashed value has the same answer for
-    ever. `report` answers that answer again by randomized response, with fresh random bits each time.
+    A client draws one hash function (a, b) and keeps it, as in `OLH`. `permanent` answers the hashed value by
+    randomized response at `epsilon`, with keyed randomness: the same hashed value always gets the same
+    answer. `report` randomizes that answer again by randomized response, with fresh random bits each time.
 
-    Three exact epsilons, each of the integers of both steps. `first_guarantee`: one report alone, between
-    any two categories. `guarantee`: any number of reports, between two categories that a record holds all
-    the time. `longitudinal_guarantee`: any number of reports whatever the record's category does, g times
-    `guarantee` at most, since a function has g values; `over` says what fewer values cost. It is between two
-    histories whose hashed values change at the same times, and no bound holds for all others: reports show
-    that an answer changed, the more surely the more there are. With `RAPPOR` each category that a record
-    takes costs `epsilon` once more; here categories with the same hashed value share one answer.
+    There are three exact epsilons, each computed from the integers of both steps. `first_guarantee` covers
+    one report alone, between any two categories. `guarantee` covers any number of reports, between two
+    categories that a record holds all the time. `longitudinal_guarantee` covers any number of reports,
+    whatever the record's category does. It is at most g times `guarantee`, since a function has g values;
+    `over` returns the cost of fewer values. It compares two histories whose hashed values change at the same
+    times. No bound holds for other pairs of histories: reports reveal that an answer changed, the more surely
+    the more reports there are. With `RAPPOR` each category that a record takes costs another `epsilon`; here
+    categories with the same hashed value share one answer.
 
-    The paper sets the second step by a formula that is exact for g = 2 alone (Section 3.2); above, a report
-    would have less than `first`. Here it has `first`, so that the best g is that of `OLH` at `first`, and the
-    variance of an estimate is below the paper's. `randomize` does all steps with fresh random bits.
+    The paper sets the second step by a formula that is exact for g = 2 only (Section 3.2); for a larger g, a
+    report would have an epsilon below `first`. Here a report has `first` for every g. The best g is therefore
+    that of `OLH` at `first`, and the variance of an estimate is below the paper's. `randomize` performs all
+    steps with fresh random bits.
 
     Source: Arcolezi, Pinzon, Palamidessi and Gambs, "Frequency estimation of evolving data under local
     differential privacy", EDBT 2023.
@@ -170,7 +172,7 @@ class LOLOHA(OLH):
         return Guarantee.judge(composed(self.epsilon, self.values), (total, total, total), given=_FOR_EVER)
 
     def over(self, values: int) -> float:
-        """Return the exact epsilon of all reports of a record that takes so many categories.
+        """Return the exact epsilon of all reports of a record that takes `values` different categories.
 
         Parameters
         ----------
@@ -180,13 +182,13 @@ class LOLOHA(OLH):
         Returns
         -------
         float
-            That of as many hashed values, at most `cells`: between two histories whose hashed values change
-            at the same times.
+            The epsilon of that many hashed values, at most `cells`, between two histories whose hashed values
+            change at the same times.
 
         Raises
         ------
         ValueError, TypeError
-            For fewer than 1.
+            If it is below 1.
         """
         return composed(self.guarantee.record, min(self.values, checks.integer("values", values, 1)))
 
@@ -224,10 +226,10 @@ class LOLOHA(OLH):
         x : array_like, shape (n,)
             Categories, as `randomize` takes them.
         key : bytes
-            32 of them, secret; it is in no repr, pickle, log or error. The same one for as long as reports
-            are collected.
+            32 secret bytes, which never appear in a repr, pickle, log or error. Use the same key for as long
+            as you collect reports.
         ids : ndarray of int, zero or more, shape (n,); of uint8, shape (n, 32); or sequence of n bytes
-            The records' ids: numbers, digests of 32 bytes, or names, of which SHA-256 makes digests.
+            Ids of the records: numbers, digests of 32 bytes, or names, which are hashed with SHA-256.
         context : bytes
             Purpose of the randomness: the plan and the snapshot.
         threads : int, optional
@@ -236,7 +238,7 @@ class LOLOHA(OLH):
         Returns
         -------
         ndarray of uint32, shape (n, 3)
-            (a, b, answer), to be kept where the key is: what `report` is about.
+            (a, b, answer), the input of `report`. Keep it where the key is.
 
         Raises
         ------
@@ -268,18 +270,19 @@ class LOLOHA(OLH):
         permanent : array_like of int, shape (n, 3)
             As `permanent` gives them.
         rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
+            None draws fresh 256-bit keys from the operating system. The others give reproducible reports, for
+            tests and experiments only: a key that is used on two inputs reveals where they differ.
         output : str
-            One of `outputs`. "codes" are of the smallest unsigned dtype, "values" what `decode` makes of them
-            (dtype of `x`), "bits" bytes of 0 and 1, "packed" bytes with as many bits a code as are needed.
+            One of `outputs`. "codes" have the smallest unsigned dtype. "values" are decoded by `decode`, in
+            the dtype of `x`. "bits" are bytes of 0 and 1. "packed" are bytes that hold only the bits that a
+            code needs.
         threads : int, optional
             Number of threads; the result does not depend on it.
 
         Returns
         -------
         ndarray
-            Reports, as of `randomize`: safe to release.
+            Reports, as in `randomize`: safe to release.
 
         Raises
         ------

@@ -60,11 +60,11 @@ class RAPPOR(UnaryEncoding):
     Parameters
     ----------
     categories : int, sequence or Categories
-        Categories k, 2 or more: how many, or their labels, as of `GRR`.
+        Categories k, 2 or more: how many, or their labels, as in `GRR`.
     epsilon : float
-        Budget of all reports of one value together, however many, finite, zero or more.
+        Privacy budget of all reports of one value together, however many; finite, zero or more.
     first : float, optional
-        Budget of a single report by itself, at most `epsilon`. None: half of it.
+        Privacy budget of a single report, at most `epsilon`. None: half of `epsilon`.
 
     Raises
     ------
@@ -73,16 +73,16 @@ class RAPPOR(UnaryEncoding):
 
     Notes
     -----
-    `permanent` answers the bits of a category as `SUE` at `epsilon` does, with keyed randomness, so that a
-    value has the same answer for ever; it stays with the user. `report` answers the bits of that answer
-    again, with fresh random bits each time: a report alone has the exact epsilon of `first_guarantee`, and
-    any number of them reveal no more than the permanent answer does, at `guarantee`. `randomize` does both
-    with fresh random bits.
+    `permanent` randomizes the bits of a category like `SUE` at `epsilon`, with keyed randomness, so that a
+    value always gets the same answer. The answer stays with the user. `report` randomizes the bits of that
+    answer again, with fresh random bits each time. One report alone has the exact epsilon of
+    `first_guarantee`. Any number of them reveal no more than the permanent answer does, at `guarantee`.
+    `randomize` performs both steps with fresh random bits.
 
-    A value that changes gets a permanent answer of its own: v values cost v times `epsilon`, and many reports
-    before and after show that there are two. Neighbouring records hold any two categories. Source:
-    Erlingsson, Pihur and Korolova, "RAPPOR", CCS 2014, the basic form, without a Bloom filter: its f is
-    2(1 - p) of `SUE` at `epsilon`.
+    Each value gets its own permanent answer: v values cost v times `epsilon`. Many reports before and after a
+    change reveal that there are two answers. Neighbouring records hold any two categories. Source:
+    Erlingsson, Pihur and Korolova, "RAPPOR", CCS 2014, the basic form, without a Bloom filter: its f is 2(1 -
+    p) of `SUE` at `epsilon`.
 
     Examples
     --------
@@ -201,10 +201,10 @@ class RAPPOR(UnaryEncoding):
         x : array_like, shape (n,)
             Categories, as `randomize` takes them.
         key : bytes
-            32 of them, secret; it is in no repr, pickle, log or error. The same one for as long as reports
-            are collected.
+            32 secret bytes, which never appear in a repr, pickle, log or error. Use the same key for as long
+            as you collect reports.
         ids : ndarray of int, zero or more, shape (n,); of uint8, shape (n, 32); or sequence of n bytes
-            The records' ids: numbers, digests of 32 bytes, or names, of which SHA-256 makes digests.
+            Ids of the records: numbers, digests of 32 bytes, or names, which are hashed with SHA-256.
         context : bytes
             Purpose of the randomness: the plan and the snapshot.
         threads : int, optional
@@ -213,7 +213,7 @@ class RAPPOR(UnaryEncoding):
         Returns
         -------
         ndarray of uint8, shape (n, categories)
-            Bits, to be kept where the key is: what `report` is about.
+            Bits, the input of `report`. Keep them where the key is.
 
         Raises
         ------
@@ -239,8 +239,8 @@ class RAPPOR(UnaryEncoding):
         permanent : array_like of 0 and 1, shape (n, categories)
             As `permanent` gives them.
         rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
+            None draws fresh 256-bit keys from the operating system. The others give reproducible reports, for
+            tests and experiments only: a key that is used on two inputs reveals where they differ.
         output : str
             One of `outputs`. "codes" and "bits" are bytes of 0 and 1, "packed" eight of them a byte.
         threads : int, optional
@@ -249,7 +249,7 @@ class RAPPOR(UnaryEncoding):
         Returns
         -------
         ndarray
-            Reports, as of `randomize`: safe to release.
+            Reports, as in `randomize`: safe to release.
 
         Raises
         ------

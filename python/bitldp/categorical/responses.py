@@ -43,7 +43,7 @@ class CategoricalWindow(Labelled, TwoChances):
 
     @property
     def channel(self) -> Window:
-        """The channel: its `high` is the law; mute at epsilon 0."""
+        """The channel: its `high` is the law; uninformative at epsilon 0."""
         return self._release.channel
 
     @property
@@ -136,7 +136,7 @@ class CategoricalWindow(Labelled, TwoChances):
 class GRR(CategoricalWindow):
     """k-ary randomized response (GRR): reports the true category, or any other with equal probability.
 
-    The true one has p = e^eps/(e^eps + C - 1).
+    The true one has the probability p = e^eps/(e^eps + C - 1).
 
     Parameters
     ----------
@@ -201,20 +201,19 @@ class GRR(CategoricalWindow):
 class LabelRR(CategoricalWindow):
     """label-RR of BitRand: k-ary randomized response for class labels.
 
-    The true class has p = e^beta/(1 + e^beta), the rest share what is left evenly.
+    The true class has the probability p = e^beta/(1 + e^beta); the others share the rest evenly.
 
     Parameters
     ----------
     categories : int, sequence or Categories
-        Classes C, 2 or more: how many, or their labels, as of `GRR`.
+        Classes C, 2 or more: how many, or their labels, as in `GRR`.
     epsilon : float
         Privacy budget, finite, zero or more.
     beta : float, optional
-        The paper's parameter. None: beta = epsilon - ln(C - 1), where the exact epsilon is at most `epsilon`
-        (it is GRR then). Any other beta has the exact epsilon abs(beta + ln(C - 1)), up to the ceiling
-        (see Notes). Theorem 3 of the paper claims
-        `epsilon` for every beta <= epsilon - ln(C - 1), which fails for those far below; a
-        `PrivacyClaimWarning` says so then.
+        The paper's parameter. None: beta = epsilon - ln(C - 1), where the mechanism equals `GRR` and its
+        exact epsilon is at most `epsilon`. Any other beta has the exact epsilon abs(beta + ln(C - 1)), up to
+        the maximum (see Notes). Theorem 3 of the paper claims `epsilon` for every beta <= epsilon - ln(C -
+        1). This does not hold for those far below, and a `PrivacyClaimWarning` is issued.
 
     Raises
     ------

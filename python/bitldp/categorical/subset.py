@@ -45,7 +45,7 @@ class SubsetSelection(BitStrings, Supported):
     Parameters
     ----------
     categories : int, sequence or Categories
-        Categories k, 2 to 4096: how many, or their labels, as of `GRR`.
+        Categories k, 2 to 4096: how many, or their labels, as in `GRR`.
     epsilon : float
         Privacy budget of a record, finite, zero or more; the exact epsilon is at most that (see Notes).
 
@@ -56,9 +56,10 @@ class SubsetSelection(BitStrings, Supported):
 
     Notes
     -----
-    A report is w of k bits. A subset holds the true category with p = w e^eps/(w e^eps + k - w), another one
-    with q = (p (w - 1) + (1 - p) w)/(k - 1); w, near k/(e^eps + 1), is that of the least mean variance, which
-    is the least of all mechanisms known. In about 2 log2(k) bits the same: `BlockDesign`.
+    A report is a subset of w categories, as k bits. It contains the true category with probability p = w
+    e^eps/(w e^eps + k - w), and any other one with probability q = (p (w - 1) + (1 - p) w)/(k - 1). The size
+    w, near k/(e^eps + 1), minimises the mean variance, which is the lowest of all known mechanisms.
+    `BlockDesign` reaches the same in about 2 log2(k) bits.
 
     Neighbouring records hold any two categories. No probability is nearer to 1 than 1 - 2**-53, so that the
     exact epsilon is at most 36.74 + ln((k - w)/w), however large the budget. Sources: Wang et al., "Mutual
@@ -99,7 +100,7 @@ class SubsetSelection(BitStrings, Supported):
 
     @property
     def channel(self) -> Subset:
-        """The channel: its `high` is the law; mute at epsilon 0."""
+        """The channel: its `high` is the law; uninformative at epsilon 0."""
         return self._channel
 
     @property

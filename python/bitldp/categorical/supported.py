@@ -48,8 +48,8 @@ class _Pair(Experiment):
 class Supported(Labelled, TwoChances):
     """Base of the mechanisms whose reports each count for several categories.
 
-    A report counts for the category that a record has with p, for another one with q, and for it and another
-    one together with `_both`.
+    A report counts for the record's category with probability p, for another one with probability q, and for
+    both with probability `_both`.
     """
 
     _takes: ClassVar[Takes | None] = "categories"
@@ -142,7 +142,7 @@ class DesignCodes(Labelled, Frequencies):
 
     @property
     def channel(self) -> Design:
-        """The channel: its `high` is the law; mute at epsilon 0."""
+        """The channel: its `high` is the law; uninformative at epsilon 0."""
         return self._channel
 
     @property

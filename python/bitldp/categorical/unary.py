@@ -243,7 +243,7 @@ class SUE(UnaryEncoding):
     Parameters
     ----------
     categories : int, sequence or Categories
-        Categories k, 2 or more: how many, or their labels, as of `GRR`.
+        Categories k, 2 or more: how many, or their labels, as in `GRR`.
     epsilon : float
         Privacy budget of a record, finite, zero or more; the exact epsilon is at most that (see Notes).
 

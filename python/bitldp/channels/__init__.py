@@ -1,6 +1,7 @@
-"""Channels, the only place where privacy happens: the types of the extension module.
+"""Channels: the randomization of codes into reports. No other part of the package provides privacy.
 
-Each holds its law as integers over 2**64 and computes its exact epsilon from them:
+The channels are types of the extension module. Each holds its probabilities as integers over 2**64 and
+computes its exact epsilon from them:
 
 - `Bits`: independent bits on arbitrary bit strings, one (p, q) for each position;
 - `Unary`: independent bits on one-hot input;

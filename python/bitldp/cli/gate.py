@@ -107,7 +107,7 @@ def gate(
 
     With --app-user the gate starts the app as that user, in a network that has the gate and nothing else.
 
-    The policy is a TOML file, with mechanisms as of `bitldp explain`:
+    The policy is a TOML file, with mechanisms as in `bitldp explain`:
 
     \b
       [update]
@@ -124,7 +124,7 @@ def gate(
       [replies]
       every = 60.0
 
-    A table [sum], in place of [update] or beside it, has the terms of a secure sum as of `bitldp explain
+    A table [sum], in place of [update] or beside it, has the terms of a secure sum as in `bitldp explain
     sum`, with the keys of all clients: the gate shares and masks as well.
     """  # noqa: D301 - the character, not the letters: it keeps the lines of the examples
     with sentences():

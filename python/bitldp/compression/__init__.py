@@ -1,8 +1,8 @@
 """Privacy-aware compression: numbers and vectors as reports of a few bits.
 
 The mechanisms and their names are those of Chaudhuri, Guo and Rabbat, "Privacy-aware compression for
-federated data analysis" (UAI 2022), with the ones that it compares with. A report packs to exactly b bits
-a number.
+federated data analysis" (UAI 2022), together with those that the paper compares with. A packed report takes
+exactly b bits per number.
 """
 
 from __future__ import annotations

@@ -56,9 +56,9 @@ class MVU(Designed, Numeric):
     Parameters
     ----------
     epsilon : float
-        Epsilon of one `unit`, finite, zero or more. A number's share must be 0 or at least 1e-4 (1e-9 with
-        one output bit); at most 16 of it is spent. The exact one is never above, and below by up to 1e-6 of
-        it; with one output bit, by 1e-9.
+        Privacy budget of one `unit`, finite, zero or more. A number's share must be 0 or at least 1e-4 (1e-9
+        with one output bit), and at most 16 of it is used. The exact epsilon never exceeds the budget. It is
+        lower by at most a relative 1e-6, or 1e-9 with one output bit.
     input_bits : int
         Bits of the grid, b_in, 1 to 8: a number is dithered to one of 2**b_in points.
     output_bits : int
@@ -79,15 +79,15 @@ class MVU(Designed, Numeric):
 
     Notes
     -----
-    Neighbouring records differ in any way. Designs for up to 3 bits and common budgets of a number are
-    shipped with the package; others are solved when they are first asked for (seconds up to 7 input and 5
-    output bits, minutes beyond), then cached on disk: see `bitldp.design.mvu.load_or_solve`. With one output
-    bit the mechanism is randomized response of the dithered number.
+    Neighbouring records differ in any way. Designs for up to 3 bits and common budgets of a number ship with
+    the package. Others are solved at first use (seconds up to 7 input and 5 output bits, minutes beyond),
+    then cached on disk; see `bitldp.design.mvu.load_or_solve`. With one output bit the mechanism is
+    randomized response of the dithered number.
 
-    Another version of the solver may find another table of about the same variance. So where the design is
-    not one of those shipped, client and server share one mechanism as a pickle, which holds the table;
-    `fingerprint` tells tables apart. Source: Chaudhuri, Guo and Rabbat,
-    "Privacy-aware compression for federated data analysis" (UAI 2022), Section 4.
+    A different solver version may find a different table with about the same variance. If the design is not
+    shipped, share one mechanism between client and server as a pickle, which holds the table; `fingerprint`
+    identifies it. Source: Chaudhuri, Guo and Rabbat, "Privacy-aware compression for federated data analysis"
+    (UAI 2022), Section 4.
 
     Examples
     --------
@@ -128,8 +128,9 @@ class MetricMVU(Designed, Numeric):
         at most epsilon d(x, y), exactly. At least 1e-4 for the length of the interval; at most 16 is spent on
         it with |x - y|^p.
     metric : float, array_like of shape (2**input_bits, 2**input_bits), or callable
-        d. A number p > 0 stands for |x - y|^p in the units of the interval; else distances of the points, or
-        ``d(x, y)``. It holds the power or the table (read-only) afterwards.
+        The distance d. A number p > 0 stands for |x - y|^p in the units of the interval. Otherwise, a table
+        of the distances between points, or a function ``d(x, y)``. The attribute then holds the power or the
+        table (read-only).
     input_bits : int
         Bits of the grid, b_in, 1 to 6: a number is dithered to one of 2**b_in points.
     output_bits : int
@@ -140,7 +141,7 @@ class MetricMVU(Designed, Numeric):
         Numbers of a record, each released by itself. The distance of two records is the sum of theirs: with
         |x - y|^p the p-th power of the L_p norm. Nothing is split.
     spend, k, unit
-        Of the base; only their defaults are allowed.
+        Inherited; only their defaults are allowed.
 
     Raises
     ------
@@ -153,11 +154,12 @@ class MetricMVU(Designed, Numeric):
 
     Notes
     -----
-    `guarantee` is for the greatest distance: records whose every number goes from one end to the other. It is
-    not plain epsilon-privacy at `epsilon`; it says which numbers `epsilon` is for, and what holds for all.
+    `guarantee` holds for the greatest distance: records in which every number moves from one end of the
+    interval to the other. It is not plain epsilon-privacy at `epsilon`: its text states which numbers
+    `epsilon` covers, and what holds for all.
 
-    Between two points of the grid, dither mixes neighbouring rows. There epsilon d(x, y) is exceeded a
-    little: see `slope`. Source: Chaudhuri, Guo and Rabbat, "Privacy-aware compression for federated data
+    Between two points of the grid, dither mixes neighbouring rows, and the bound epsilon d(x, y) is slightly
+    exceeded; see `slope`. Source: Chaudhuri, Guo and Rabbat, "Privacy-aware compression for federated data
     analysis" (UAI 2022), Section 5.
 
     Examples
@@ -242,7 +244,7 @@ class MetricMVU(Designed, Numeric):
         Raises
         ------
         ValueError, TypeError
-            For a number that is none of a point.
+            If a number is not that of a point.
         """
         last = len(self.points) - 1
         one = self._weights()[checks.integer("first", first, 0, last)]

@@ -21,14 +21,14 @@ _FAR = 1.0  # a gap from which on a bound says too little to be stated
 
 @dataclass(frozen=True)
 class Certificate:
-    """A mechanism's variance beside a bound on that of every mechanism.
+    """Variance of a mechanism, compared with a lower bound for every mechanism.
 
     Attributes
     ----------
     value : float
         Variance of the mechanism, rounded up.
     bound : float
-        No unbiased mechanism of the same epsilon has a smaller one, rounded down; above zero.
+        Lower bound on the variance of every unbiased mechanism of the same epsilon, rounded down; above zero.
     measure : str
         Which variance it is.
     method : str

@@ -34,7 +34,7 @@ class Design:
     input_bits, output_bits : int
         The grid has ``2**input_bits`` equidistant points from 0 to 1, a report is one of ``2**output_bits``.
     budget : float
-        Epsilon that was asked for: between any two points, or for a distance of 1 under `metric`.
+        Requested epsilon: between any two points, or for a distance of 1 under `metric`.
     metric : None, float or tuple of tuple of float
         None for plain privacy; p for abs(x - y)**p; else the table of distances.
     criterion : {"mean", "worst"}

@@ -57,7 +57,7 @@ class Accumulator(ABC):
     Parameters
     ----------
     mechanism : Mechanism
-        Whose reports are accumulated.
+        Mechanism of the reports.
     """
 
     kind: ClassVar[str]
@@ -143,8 +143,8 @@ class Accumulator(ABC):
             If the text is not such a document, is of another version, of another mechanism or of other
             parameters, or damaged.
         TypeError
-            If `text` is no str, or `mechanism` no mechanism, or its accumulators are of another class than
-            this one.
+            If `text` is not a str, if `mechanism` is not a mechanism, or if its accumulators are of another
+            class.
         """
         if not isinstance(mechanism, Accumulated):
             raise TypeError(f"mechanism: must be a Mechanism, not {type(mechanism).__name__}")
@@ -219,10 +219,9 @@ class BatchAccumulator(Accumulator):
         reports : array_like, or tuple of them
             As `randomize` gives them in the form `output`.
         output : {"codes", "bits", "packed"}
-            One of the mechanism's `outputs`, but for "values"; "codes" may be bits, where those are the
-            reports.
+            One of the mechanism's `outputs` except "values". "codes" may be bits, if reports are bits.
         records : int, optional
-            How many records packed reports are of; needed for them.
+            Number of records; needed for packed reports.
         threads : int, optional
             Number of threads; the result does not depend on it.
 
@@ -249,7 +248,7 @@ class CountAccumulator(BatchAccumulator):
     Parameters
     ----------
     mechanism : Mechanism
-        Whose reports are counted.
+        Mechanism of the reports.
     shape : tuple of int
         Shape of the counts: (categories,) or (features, categories).
     count : callable
@@ -260,7 +259,7 @@ class CountAccumulator(BatchAccumulator):
         Whether a report is one category (of each feature), so that the counts add up to the number of
         reports; else a report may count for any number of categories.
     doubt : callable, optional
-        Says of n reports and their counts what no honest records give; empty where there is nothing to say.
+        Describes what in n reports and their counts honest records cannot produce; empty if there is nothing.
     reported : {"codes", "bits"}, optional
         What reports are, where each code, or each bit that is 1, counts for the category of its number.
     """

@@ -37,25 +37,26 @@ class Estimate:
     n : int
         Number of reports behind it.
     labels : ndarray or None
-        What the entries of the last axis of `value` are of, where the mechanism knows labels.
+        Labels of the last axis of `value`, if the mechanism has labels.
     projected : bool
-        Whether `value` was projected to the simplex, and so is biased; `stderr` is not that of it then.
+        Whether `value` was projected to the simplex. It is then biased, and `stderr` does not apply to it.
     post : str
-        The name of other post-processing that made `value`, which is biased then; else empty.
+        Name of other post-processing of `value`, which is then biased; otherwise empty.
     influence : float or None
         How far 1 % of lying clients could have moved an entry, at most, before it was projected or
         post-processed; None where no bound is known. See `influence` of the mechanism.
     doubt : str
-        What of the reports no honest records give, however they are distributed; else empty.
+        Description of what in the reports honest records cannot produce, however they are distributed;
+        otherwise empty.
     limits : Limits or None
-        How intervals follow from the reports; None: from `value` and `stderr` alone.
+        How to compute intervals from the reports. None: from `value` and `stderr` alone.
 
     Notes
     -----
-    The truth that `value` estimates, and that an interval is about, is the mean or the share in the
-    population from which the records are drawn independently: `stderr` covers the random bits and the
-    sampling of the records. The mean of the very records is nearer to `value`, so an interval holds it, too.
-    The estimate of a secure sum (`bitldp.sums`) is about the very records that were added, and no others.
+    `value` and its interval refer to the mean or share in the population from which the records are drawn
+    independently: `stderr` covers the random bits and the sampling of the records. The mean of the records
+    themselves is nearer to `value`, so an interval covers it, too. The estimate of a secure sum
+    (`bitldp.sums`) refers only to the records that were added.
 
     Examples
     --------
@@ -83,13 +84,13 @@ class Estimate:
     limits: Limits | None = field(default=None, repr=False)
 
     def confidence_interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return an interval for each entry by itself, which `method` names.
+        """Return a confidence interval for each entry by itself; `method` names how it is computed.
 
         Parameters
         ----------
         level : float
-            How often such an interval holds the truth: above 0 and below 1. It is for one entry; for all of k
-            entries at once, take ``1 - (1 - level)/k``.
+            Coverage of an interval, above 0 and below 1. It applies to one entry. To cover all of k entries
+            at once, use ``1 - (1 - level)/k``.
 
         Returns
         -------
@@ -105,12 +106,13 @@ class Estimate:
 
         Notes
         -----
-        The truth is that of the population (see the class). Estimates from counts of one of two letters
-        (frequencies by `GRR`, `OUE`, `OLH`, `BlockDesign`, means by `Duchi`) have exact intervals, by Clopper
-        and Pearson; these are wider than they need be, since counts are whole. Means of other letters have
-        Bernstein's bound for the law's largest variance below 30 reports, and a score interval from there on,
-        whose level is about right; in neither is the variance below that of the law. Where nothing but the
-        standard error is known, the interval is the normal law's, and Chebyshev's below 30 reports.
+        The interval covers the population's value (see the class). Estimates from counts of one of two
+        letters (frequencies by `GRR`, `OUE`, `OLH`, `BlockDesign`, means by `Duchi`) have exact
+        Clopper-Pearson intervals, which are wider than necessary because counts are whole numbers. Means of
+        other letters use Bernstein's bound for the law's largest variance below 30 reports, and a score
+        interval from 30 reports on, whose level is approximate. Neither uses a variance below that of the
+        law. If only the standard error is known, the interval is the normal one, or Chebyshev's below 30
+        reports.
         """
         level = checks.chance("level", level)
         if self.projected:
@@ -189,8 +191,8 @@ class Estimate:
         Returns
         -------
         dict
-            Of several axes, the keys are tuples: numbers of the first axes, and the label or number of the
-            last one. Of a single number, the key is ``"value"``.
+            With several axes, the keys are tuples: numbers of the first axes, and the label or number of the
+            last one. For a single number, the key is ``"value"``.
         """
         return dict(zip(self._names(), self.value.ravel().tolist(), strict=True))
 
@@ -312,15 +314,15 @@ def frequencies(counts: ArrayLike, n: int, p: float, q: float, *, project: bool 
     p, q : float
         The two probabilities, different.
     project : bool
-        Whether to project `value` to the simplex over the last axis, which trades the unbiasedness for
-        frequencies that are none below 0 and sum to 1. `stderr` stays that of the unbiased value.
+        Whether to project `value` to the simplex over the last axis. The frequencies are then 0 or more and
+        sum to 1, but are biased. `stderr` remains that of the unbiased value.
 
     Returns
     -------
     Estimate
-        `stderr` is sqrt(m (1 - m)/n)/abs(p - q) with m estimated by the share, held between q and p, where it
-        must lie; so it is never zero for want of reports. It covers the sampling of records, too. Intervals
-        are exact (Clopper and Pearson).
+        `stderr` is sqrt(m (1 - m)/n)/abs(p - q), with m estimated by the share and limited to [q, p], where
+        it must lie. It is therefore never zero because of too few reports. It covers the sampling of records,
+        too. Intervals are exact (Clopper and Pearson).
 
     Raises
     ------
@@ -360,8 +362,8 @@ def project_simplex(values: ArrayLike) -> NDArray[np.float64]:
 
     Notes
     -----
-    Post-processing of an estimate: epsilon stays what it was, the result is nearer to the truth on average
-    and biased, for rare categories are pulled to 0. It is Norm-Sub of Wang et al. (NDSS 2020): `norm_sub`.
+    This is post-processing: epsilon does not change. The result is nearer to the truth on average, but
+    biased, because rare categories are pulled to 0. It is Norm-Sub of Wang et al. (NDSS 2020): `norm_sub`.
 
     The projection is max(v - t, 0) for the one t that makes the sum 1. With v sorted in descending order, the
     entries that stay positive are the first j, for the largest j with v_j > (v_1 + ... + v_j - 1)/j (Held,

@@ -32,7 +32,7 @@ def norm_sub(values: ArrayLike, total: float = 1.0) -> NDArray[np.float64]:
     values : array_like of float, shape (..., k)
         Unbiased estimates on the last axis, finite.
     total : float
-        What they shall sum to, above zero: 1 for frequencies, the number of records for counts.
+        Sum of the result, above zero: 1 for frequencies, the number of records for counts.
 
     Returns
     -------
@@ -47,8 +47,8 @@ def norm_sub(values: ArrayLike, total: float = 1.0) -> NDArray[np.float64]:
 
     Notes
     -----
-    Post-processing: epsilon stays what it was, and the result is biased. Rare categories are pulled to 0 and
-    what is left of the sum is taken from all others alike. Source: Wang, Lopuhaa-Zwakenberg, Li, Skoric and
+    This is post-processing: epsilon does not change, and the result is biased. Rare categories are pulled to
+    0, and the excess is subtracted equally from all others. Source: Wang, Lopuhaa-Zwakenberg, Li, Skoric and
     Li, "Locally differentially private frequency estimation with consistency", NDSS 2020.
 
     Examples
@@ -70,7 +70,7 @@ def maximum_likelihood(
     Parameters
     ----------
     counts : array_like of int, shape (..., m)
-        How often each of m reports came.
+        Number of times that each of m reports occurred.
     law : array_like of float, shape (k, m)
         P(report | value), each row with the sum 1.
     tolerance : float
@@ -93,9 +93,9 @@ def maximum_likelihood(
 
     Notes
     -----
-    Post-processing: epsilon stays what it was, and the result is biased (it is on the simplex, and so pushed
-    away from its border). Where the law has less than full rank the maximum is not unique: the one is
-    returned that the iteration reaches from equal frequencies.
+    This is post-processing: epsilon does not change, and the result is biased (it lies on the simplex, and so
+    is pushed away from its border). If the law has less than full rank, the maximum is not unique, and the
+    result is the one that the iteration reaches from equal frequencies.
 
     With f the frequencies, m_y = sum_x f_x P(y|x) and D_x = sum_y (c_y/n) P(y|x)/m_y, a round is
     f_x <- f_x D_x (Dempster, Laird and Rubin 1977). The log-likelihood is concave in f, and its gradient is

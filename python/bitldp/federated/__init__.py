@@ -1,6 +1,6 @@
 """Local differential privacy in Flower apps: drop-in parts for clients, servers and tests.
 
-A client's mod perturbs what leaves it; the server's strategy averages what arrives:
+A client's mod randomizes the update that it sends. The server's strategy averages the reports:
 
     app = ClientApp(mods=[PrivateUpdateMod(mechanism, clip=1.0, budget=10.0)])
     strategy = DecodingStrategy(mechanism, clip=1.0)

@@ -34,7 +34,7 @@ class Simulated:
     Attributes
     ----------
     value : ndarray of float64, shape (coordinates,)
-        Mean of the clipped updates, estimated from the reports; as of `DecodingStrategy`.
+        Mean of the clipped updates, estimated from the reports; as in `DecodingStrategy`.
     stderr : ndarray of float64, shape (coordinates,)
         Its standard error; NaN with one client.
     clients : int
@@ -61,9 +61,10 @@ def simulate(
 ) -> Simulated:
     """Release the updates of many clients by blocks, and estimate their mean as a server does.
 
-    The parts are those of a run with messages: each update is clipped and scaled by the codec, released by
-    its mechanism, decoded and averaged. Only that no message is packed, sent and read: `messages` gives those
-    of the same coins, of which `DecodingStrategy` makes the same mean, to the bit.
+    The steps are those of a run with messages: each update is clipped and scaled by the codec, released by
+    its mechanism, decoded and averaged. Only the packing, sending and reading of messages is left out.
+    `messages` returns the messages for the same random bits; `DecodingStrategy` computes exactly the same
+    mean from them.
 
     Parameters
     ----------
@@ -80,8 +81,8 @@ def simulate(
         Ledger of this cohort: of clients who have taken part in the same rounds, so that one ledger says what
         each of them has spent. It is charged once, before anything is released.
     rng : None, int, SeedSequence or Generator
-        None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-        only: a key that is used on two inputs reveals where they differ.
+        None draws fresh 256-bit keys from the operating system. The others give reproducible reports, for
+        tests and experiments only: a key that is used on two inputs reveals where they differ.
     threads : int, optional
         Number of threads; the result does not depend on it.
 
@@ -94,7 +95,7 @@ def simulate(
     BudgetExceededError
         If the ledger does not cover the round.
     ValueError, TypeError
-        For updates of another shape, or that are not finite, and as of `UpdateCodec.plan`. Rounds that end so
+        For updates of another shape, or that are not finite, and as in `UpdateCodec.plan`. Rounds that end so
         are charged: clients have reported.
 
     Examples

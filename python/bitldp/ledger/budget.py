@@ -58,16 +58,17 @@ class Ledger(Charges):
     Notes
     -----
     A ledger holds names of mechanisms, guarantees, counts and notes, who charged it and when, and no data.
-    The notes are the caller's, who must keep private values out of them. A ledger stands for one set of
-    people: all tables about them charge the same one.
+    You write the notes: keep private values out of them. A ledger stands for one set of people: charge the
+    same ledger for all tables about them.
 
     Sums are formed exactly, as fractions, and rounded against the spender when shown. A budget of 1.0 does
     not cover ten releases of 0.1, since the double 0.1 is a little more than a tenth;
     ``bitldp.privacy.share(1.0, 10)`` is the largest even share.
 
-    All methods may be called from several threads. A ledger can be neither copied nor pickled, and is of no
-    use in a forked process, since each copy would have the whole budget. A ledger that outlives a process, or
-    that several share, is a file: `open` keeps it locked, and has every charge on disk before it is spent.
+    All methods may be called from several threads. A ledger cannot be copied, pickled or used in a forked
+    process, since each copy would have the whole budget. If a ledger must outlive a process, or several
+    processes share it, keep it in a file: `open` locks the file, and writes every charge to disk before it is
+    spent.
 
     Examples
     --------
@@ -101,25 +102,25 @@ class Ledger(Charges):
         create: bool = False,
         at_least: LedgerState | None = None,
     ) -> Iterator[Ledger]:
-        """Open a ledger's file for the body of a ``with`` statement, and keep everybody else out of it.
+        """Open a ledger's file for the body of a ``with`` statement, and lock it.
 
-        Every charge is on disk before `charge` returns, so that a crash between a charge and its release
-        costs a charge, and never brings one back.
+        Every charge is on disk before `charge` returns. A crash between a charge and its release may waste a
+        charge, but never restores budget.
 
         Parameters
         ----------
         path : path-like
             File of the ledger; links are followed. Beside it: ``NAME.lock``, which stays.
         budget, delta : float, optional
-            What the ledger was begun with: another one is refused. Of a new ledger, its budget (which must be
-            given) and its delta (default 0).
+            Budget and delta of the ledger; other values than its own are refused. For a new ledger, `budget`
+            is required, and `delta` is 0 by default.
         create : bool
-            Whether to begin a ledger where there is no file. Say so once, when a set of people is new: where
-            it is left in the code, a folder that was emptied or is not mounted grants the whole budget again.
+            Whether to create the file if it does not exist. Set it once, for a new set of people. If it stays
+            in the code, an emptied or unmounted folder grants the whole budget again.
         at_least : LedgerState, optional
-            `state` of this ledger at an earlier time, kept where the file is not: a privacy report has it
-            under "ledger_state". A ledger that does not begin with these charges is refused. Without it an
-            older copy that was put back is taken for the ledger, for no file can know that it is old.
+            `state` of this ledger at an earlier time, kept away from the file; a privacy report has it under
+            "ledger_state". A ledger that does not begin with these charges is refused. Without it, an older
+            copy of the file cannot be recognised.
 
         Yields
         ------
@@ -141,10 +142,10 @@ class Ledger(Charges):
 
         Notes
         -----
-        Others wait while it is open, in threads, in processes, and by whatever link they come. The locks are
-        the operating system's, on ``NAME.lock`` and on the file itself, and are given back when the process
-        ends; over a network file system they are as good as that system's locks. A forked child cannot charge
-        what its parent has open.
+        While it is open, other threads and processes wait, also if they open it by another link. The
+        operating system holds the locks, on ``NAME.lock`` and on the file itself, and releases them when the
+        process ends. On a network file system they are as reliable as that system's locks. A forked child
+        cannot charge a ledger that its parent has open.
 
         Examples
         --------
@@ -208,15 +209,16 @@ class Ledger(Charges):
             )
 
     def state(self) -> LedgerState:
-        """Return the number of charges and their checksum, to be kept where the file is not.
+        """Return the number of charges and their checksum, to keep away from the file.
 
-        A file cannot know whether an older copy of it was put back: its charges since then are gone. Who
-        keeps a state (in the privacy report of a release, say) hands it to `open` as `at_least`.
+        If an older copy of the file is restored, the charges since then are lost, and the file cannot show
+        it. Keep a state elsewhere (for example in the privacy report of a release), and pass it to `open` as
+        `at_least`.
 
         Returns
         -------
         LedgerState
-            It says nothing of the data, and is small.
+            It is small and reveals nothing about the data.
 
         Examples
         --------
@@ -250,8 +252,8 @@ class Ledger(Charges):
         Raises
         ------
         LedgerChangedError
-            If it is another, or was changed or removed since: another process has charged it, perhaps. What
-            this ledger was charged since it was loaded must not be released.
+            If it is another file, or was changed or removed since, perhaps because another process charged
+            it. Do not release anything that this ledger was charged for since it was loaded.
         OSError
             If the file cannot be written. An older file of that name is left as it was.
         RuntimeError
@@ -259,7 +261,8 @@ class Ledger(Charges):
 
         Notes
         -----
-        Where others may charge the same file, use `open`: of two who load, charge and save, one is refused.
+        If others may charge the same file, use `open`: of two processes that load, charge and save, one is
+        refused.
         """
         here = resolved(path)
         with self._lock:

@@ -90,12 +90,12 @@ class Charges:
         Parameters
         ----------
         release : Mechanism or Guarantee
-            What is released with, or its guarantee. The exact epsilon of a record is charged, and never the
+            Mechanism of the release, or its guarantee. The exact epsilon of a record is charged, never the
             claimed one.
         count : int
-            How many releases about the same records, 1 or more.
+            Number of releases about the same records, 1 or more.
         note : str
-            A remark to keep with the charge. No private value belongs in it.
+            A remark to keep with the charge. Do not put a private value in it.
         reservation : str
             Name of a reservation that the releases draw on first; see `reserve`.
 
@@ -125,15 +125,16 @@ class Charges:
         return entry
 
     def reserve(self, name: str, epsilon: float, *, delta: float = 0.0) -> Entry:
-        """Keep a part of the budget for releases that name it, until it is reserved anew with another amount.
+        """Reserve a part of the budget for releases that name it; a new call changes the amount.
 
         Parameters
         ----------
         name : str
             Name of the reservation; `charge` draws on it by `reservation`.
         epsilon, delta : float
-            What is kept, for all of its releases together. It counts as spent from now on; what its releases
-            cost beyond it is charged to the rest of the budget. The same name with 0 gives back what is left.
+            Reserved amount for all of its releases together. It counts as spent from now on. If its releases
+            cost more, the excess is charged to the rest of the budget. Reserving the same name with 0 frees
+            what is left.
 
         Returns
         -------
@@ -167,12 +168,12 @@ class Charges:
         return self._charge(Entry(RESERVATION, kept, 1, reservation=name))
 
     def allow_sums(self, epsilon: float, *, delta: float) -> Entry:
-        """Set what sums of these people may cost together, in the central model; it is no part of the budget.
+        """Set the budget of secure sums about these people, in the central model, apart from the local one.
 
         Parameters
         ----------
         epsilon, delta : float
-            Of all sums, against who sees nothing but their totals. Said anew, they replace what was said.
+            Budget of all sums, against anyone who sees only their totals. A new call replaces it.
 
         Raises
         ------
@@ -192,13 +193,13 @@ class Charges:
     def charge_sum(self, secure: Any, *, note: str = "") -> Entry:
         """Charge a secure sum before its shares are made, or refuse to.
 
-        Its central guarantee is never added to that of local releases: `spent` does not change, `sums` does.
-        Whoever sees both has the sum of the two.
+        Its central guarantee is never added to that of local releases: `sums` changes, `spent` does not.
+        Against anyone who sees both, the sum of the two holds.
 
         Parameters
         ----------
         secure : bitldp.sums.SecureSum
-            Charged is its central epsilon for the least number of survivors.
+            The sum, which is charged with its central epsilon for the least number of survivors.
         note : str
             A remark to keep with the charge. No private value belongs in it.
 
@@ -210,7 +211,7 @@ class Charges:
         Raises
         ------
         BudgetExceededError
-            If sums would cost more than `allow_sums` set aside, which is nothing at first.
+            If sums would cost more than the budget from `allow_sums`, which is 0 at first.
         ValueError, TypeError
             For an argument of the wrong kind, or a guarantee that holds no valid numbers.
         LedgerChangedError, OSError
@@ -279,10 +280,10 @@ class Charges:
         note: str = "",
         reservation: str = "",
     ) -> Iterator[Entry]:
-        """Charge, then run the body of a ``with`` statement, which makes the release.
+        """Charge a release, then run the body of a ``with`` statement, which makes it.
 
-        The charge is made first, so that the body does not run if the budget is exhausted. It stays if the
-        body fails: a report may have left before the failure, and the ledger cannot know.
+        The charge is made first, so that the body does not run if the budget is exhausted. The charge stays
+        if the body fails: a report may have been sent before the failure, and the ledger cannot know.
 
         Parameters
         ----------
@@ -304,7 +305,7 @@ class Charges:
         yield self.charge(release, count, note=note, reservation=reservation)
 
     def account(self, delta: float, method: Literal["basic", "renyi", "pld"] = "pld") -> Account:
-        """Return the cost of all releases by a finer accountant than the sum that the budget is for.
+        """Return the cost of all releases by a finer accountant than the sum of epsilons.
 
         Parameters
         ----------
@@ -316,24 +317,25 @@ class Charges:
         Returns
         -------
         bitldp.accounting.Account
-            From the guarantees of the charges but those of sums, the ledger's only knowledge of the
-            mechanisms. These themselves, given to `bitldp.accounting.account`, may show that they cost less.
+            The cost from the guarantees of the charges, except those of sums. The ledger knows nothing else
+            about the mechanisms; `bitldp.accounting.account` of the mechanisms themselves may show that they
+            cost less.
 
         Raises
         ------
         ValueError
-            For sums beside local releases, which add up to nothing, or "renyi" for sums; for delta outside
-            its range, neither or both of delta and epsilon, no charges, a count below 1, or a delta that
-            basic composition of the releases' own deltas exceeds. "pld" takes no delta below 2e-12, but of
-            Gaussian noise alone: the rounding of its convolutions would show.
+            For sums together with local releases, whose epsilons have no common meaning, or "renyi" for sums;
+            for a delta out of its range, neither or both of delta and epsilon, no charges, a count below 1,
+            or a delta that the sum of the releases' own deltas exceeds. "pld" needs a delta of at least
+            2e-12, because of the rounding of its convolutions, except for Gaussian noise alone.
         TypeError
             For an argument of another kind.
         MissingExtraError
-            Without the extra ``design``, for "renyi" and "pld" (but of normal laws alone).
+            Without the extra ``design``, for "renyi" and "pld" (except for normal laws alone).
 
         Notes
         -----
-        It is a report. The budget is kept by basic composition, whatever this says.
+        The result is for information. The budget always uses basic composition.
         """
         from bitldp.accounting import account
 

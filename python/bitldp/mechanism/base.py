@@ -1,11 +1,10 @@
-"""The common face of the named mechanisms: frozen, compared and pickled by parameters alone."""
+"""Base of all mechanisms: frozen, compared and pickled by their parameters alone."""
 
 from __future__ import annotations
 
 import html
-import inspect
 import warnings
-from abc import ABCMeta, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
@@ -23,8 +22,7 @@ from bitldp.client import mechanisms as clients
 from bitldp.estimate.estimates import Estimate
 from bitldp.letters.reach import Reach, checked_part
 from bitldp.mechanism.described import Variant, letter_facts
-from bitldp.mechanism.docstrings import completed, own_docstring
-from bitldp.mechanism.hints import RANDOMIZE, hint_of, refuse_unknown
+from bitldp.mechanism.hints import RANDOMIZE, Hinting, refuse_unknown
 from bitldp.mechanism.law import Coordinates, Experiment, Pair, Symbols, far_ends
 from bitldp.mechanism.parameters import declared, frozen, lasting, plain, short, short_name
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
@@ -52,51 +50,18 @@ Output: TypeAlias = Literal["codes", "values", "bits", "packed"]
 _M = TypeVar("_M", bound="Mechanism")
 
 
-class _Hinting(ABCMeta):
-    """Metaclass of the mechanisms: refused calls are looked at once more, and docstrings are completed."""
-
-    if not TYPE_CHECKING:  # a checker looks at the constructor itself
-
-        def __call__(cls, *arguments, **named):
-            """Construct; a refusal says which argument is meant, where that can be told."""
-            try:
-                return super().__call__(*arguments, **named)
-            except (TypeError, ValueError) as error:
-                hint = hint_of(cls, arguments, named, error)
-                if hint is None or type(error) not in (TypeError, ValueError):
-                    raise
-                raise type(error)(hint) from None
-
-        def _docstring(cls):
-            text = own_docstring(cls)
-            # `dataclass` asks, too: before the class is complete, and its neighbours are imported.
-            return completed(cls) if text and "As of `" in text and "__match_args__" in vars(cls) else text
-
-        def _set_docstring(cls, text):
-            type.__dict__["__doc__"].__set__(cls, text)
-
-        # With the parameters that another class describes; looked up when it is asked for.
-        __doc__ = property(_docstring, _set_docstring)
-
-    @property
-    def __signature__(cls) -> inspect.Signature:
-        """Signature of the constructor, which `inspect` would not find behind the metaclass."""
-        constructor: Any = getattr(cls, "__init__")  # noqa: B009  # of the class, not of an instance
-        _self, *rest = inspect.signature(constructor).parameters.values()
-        return inspect.Signature(rest)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(metaclass=_Hinting):
-    """A mechanism of local differential privacy: parameters in, reports out.
+class Mechanism(metaclass=Hinting):
+    """Base of the mechanisms: each randomizes records into reports with local differential privacy.
 
-    A subclass is a frozen dataclass whose fields are its parameters; those that are annotated with a check
+    A subclass is a frozen dataclass whose fields are its parameters. Those that are annotated with a check
     (`bitldp.mechanism.parameters`) are checked here. `_build` turns them into a release and a guarantee, and
-    `_perturb` calls the release. What others ask of a mechanism it says itself: `symbols` (accountants),
-    `extremes` (audits), `report_parts` and `join` (wire formats), `takes` and `facts` (the command line).
+    `_perturb` calls the release. Other parts of the package ask a mechanism for what they need: accountants
+    for `symbols`, audits for `extremes`, wire formats for `report_parts` and `join`, the command line for
+    `takes` and `facts`.
 
-    Two mechanisms are equal when their parameters are; a pickle holds the parameters only, so no state of a
-    random stream can be copied with it. (There is none: keys live as long as one call.)
+    Two mechanisms are equal if their parameters are equal. A pickle holds the parameters only, so it cannot
+    copy the state of a random stream. (A mechanism has none: keys exist for one call.)
     """
 
     _takes: ClassVar[Takes | None] = None  # None where no command line can give its parameters
@@ -197,8 +162,8 @@ class Mechanism(metaclass=_Hinting):
 
         Notes
         -----
-        Wire headers, plans, saved counts and keyed randomness depend on it. So its names last: a class or a
-        parameter that was renamed stands under the name that it had at first.
+        Wire headers, plans, saved counts and keyed randomness depend on the fingerprint. Its names therefore
+        never change: a renamed class or parameter keeps its first name here.
         """
         kind, ids = type(self), lasting(type(self))
         version = {} if self._fingerprint_version == 1 else {"version": self._fingerprint_version}
@@ -240,49 +205,50 @@ class Mechanism(metaclass=_Hinting):
         first_chunk: int = 0,
         **unknown: Any,
     ) -> Reports:
-        """Randomize records: what it returns is safe to release at `guarantee`.
+        """Randomize records into reports that are safe to release at `guarantee`.
 
         Parameters
         ----------
         x : array_like
-            Records, one a row, of what the mechanism takes (see its class): numbers (float32 or float64;
-            float16 and integers are converted to them first), categories (integers from 0, or labels where
-            the mechanism was given labels) or places of candidates (integers from 0). Shape (n, features) or
-            (features,); (n,) too, and () for a single value, where a record is one number or one category.
+            Records, one per row; see the class for the kind of value. Numbers are float32 or float64; float16
+            and integers are converted to them first. Categories are integers from 0, or labels if the
+            mechanism has labels. Candidates are given by their index from 0. The shape is (n, features) or
+            (features,); if a record is one number or one category, also (n,), or () for a single value.
             Numbers outside the interval are clipped to it (`outside` counts them), or refused with
             ``clip=False``.
         rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
+            None draws fresh 256-bit keys from the operating system. The others give reproducible reports, for
+            tests and experiments only: a key that is used on two inputs reveals where they differ.
         output : str
-            One of `outputs`. "codes" are of the smallest unsigned dtype, "values" what `decode` makes of them
-            (dtype of `x`), "bits" bytes of 0 and 1, "packed" bytes with as many bits a code as are needed.
+            One of `outputs`. "codes" have the smallest unsigned dtype. "values" are decoded by `decode`, in
+            the dtype of `x`. "bits" are bytes of 0 and 1. "packed" are bytes that hold only the bits that a
+            code needs.
         out : ndarray, optional
-            C-contiguous array of the exact shape and dtype to fill; must not overlap `x`. Not where a report
-            is a pair of arrays.
+            C-contiguous array of the exact shape and dtype to fill; must not overlap `x`. Not available where
+            a report is a pair of arrays.
         threads : int, optional
             Number of threads; the result does not depend on it.
         first_chunk : int
-            How many chunks of the keys' streams to skip: of ``bitldp._core.CHUNK`` released values, or of
-            ``channels[0].chunk`` records where whole records are released.
+            Number of chunks of the key's stream to skip. A chunk is ``bitldp._core.CHUNK`` released values,
+            or ``channels[0].chunk`` records if whole records are released.
 
         Returns
         -------
         ndarray, scalar or tuple of ndarray
-            The reports: of the shape of `x`, but that "packed" is flat, and that "bits" have as many columns
-            as bits. The report of a single value is a scalar, where it is one number. Where coordinates are
-            sampled, a pair (indices, codes); its "values" have the shape of `x`, the middle of the interval
-            standing for what was not sampled.
+            The reports, in the shape of `x`, except that "packed" is flat and "bits" have as many columns as
+            bits. The report of a single value is a scalar if it is one number. If coordinates are sampled,
+            the reports are a pair (indices, codes). Their "values" have the shape of `x`, with the middle of
+            the interval for coordinates that were not sampled.
 
         Raises
         ------
         ValueError
-            NaN, a value outside what is allowed (an index is given, never the value), wrong shape, unfit
-            `out`, or "values" where reports are uninformative. Nothing is handed out then: values are checked
-            in the pass that randomizes them, so `out` is zeros where one is refused, and as it was where the
-            call did not fit.
+            For NaN, a value that is not allowed (the message gives its index, never the value), a wrong
+            shape, an `out` that does not fit, or "values" where reports are uninformative. Nothing is
+            returned in that case. Values are checked while they are randomized: if one is refused, `out` is
+            filled with zeros. If the arguments do not fit each other, `out` is unchanged.
         TypeError
-            Wrong dtype or kind of argument.
+            For a wrong dtype or kind of argument.
         """
         if unknown:
             refuse_unknown("randomize", unknown, RANDOMIZE)
@@ -322,56 +288,53 @@ class Mechanism(metaclass=_Hinting):
         threads: int | None = None,
         duplicates: bool = False,
     ) -> Any:
-        """Randomize records with keyed randomness, which a retry does not draw anew.
+        """Randomize records with keyed randomness, so that a retry returns the same reports.
 
         A report is a function of the key, the context, the mechanism's law, the record's id, its column and
-        its value, and of nothing else: not of the batch, its order, threads or the instruction set. So
-        whatever evaluates it again, an engine that retries a task or a frame that is read twice, gives the
-        same report, and the cost is that of one. The law is that of `randomize`, and so is the guarantee, as
-        long as the key stays secret.
+        its value only. It does not depend on the batch, its order, the threads or the instruction set. If an
+        engine retries a task or reads a frame twice, it gets the same report, at the cost of one. The law and
+        the guarantee are those of `randomize`, as long as the key stays secret.
 
-        Where each number or category of a record is released by itself (`GRR`, `Piecewise` with a budget
-        that is split, ...) it is the value, and a record of which one number is another has the same reports
-        of the others. Everywhere else the record is the value, and two that differ in one number share
-        nothing.
+        If each number or category of a record is released by itself (as in `GRR`, or `Piecewise` with a split
+        budget), the value is that number or category. A record in which one number changes keeps the reports
+        of the others. In all other cases the value is the whole record, and two records that differ in one
+        number get independent reports.
 
-        One key and context serve one frozen snapshot of the data: under them a report that changes says that
-        its record changed, and one that stays says that it likely did not. Keep the key with the data's
-        owner, never beside the reports: whoever holds it can test values.
+        Use one key and context for one frozen snapshot of the data. Otherwise, a report that changes reveals
+        that its record changed, and one that stays suggests that the record did not. Keep the key with the
+        owner of the data, never beside the reports: whoever holds it can test values.
 
         Parameters
         ----------
         x : array_like, shape (n, columns), or (n,) where a record is one number or category
-            Records that `randomize` takes. Numbers count as the float64 that they are, with -0.0 and
-            subnormals as 0.0.
+            Records that `randomize` takes. Numbers are compared as float64, with -0.0 and subnormals as 0.0.
         key : bytes
-            32 of them, secret; it is in no repr, pickle, log or error.
+            32 secret bytes, which never appear in a repr, pickle, log or error.
         ids : ndarray of int, zero or more, shape (n,); of uint8, shape (n, 32); or sequence of n bytes
-            The records' ids: numbers, digests of 32 bytes, or names, of which SHA-256 makes digests.
+            Ids of the records: numbers, digests of 32 bytes, or names, which are hashed with SHA-256.
         context : bytes
             Purpose of the randomness: the plan and the snapshot.
         column : int
-            Number of the record's first column among all that are released under the key and context: two
-            columns of one number would share their random bits.
+            Number of the record's first column among all columns that are released under the key and context.
+            Two columns with the same number would share their random bits.
         output : str, optional
             One of `outputs`; None is the first of them.
         threads : int, optional
             Number of threads; the result does not depend on it.
         duplicates : bool
-            Whether an id may come up twice. Then equal values of it give the same report, different ones
-            independent reports, each at the cost of the guarantee.
+            Whether an id may occur more than once. Equal values of such an id then get the same report, and
+            different values get independent reports, each at the cost of the guarantee.
 
         Returns
         -------
         ndarray or tuple of ndarray
-            The reports, as of `randomize`.
+            The reports, as in `randomize`.
 
         Raises
         ------
         ValueError, TypeError
-            For records that `randomize` refuses.
-            Also for a key of another length, ids that are not as many as the records, and an id that comes up
-            twice.
+            For records that `randomize` refuses. Also for a key of another length, a number of ids that
+            differs from the number of records, and an id that occurs twice.
         """
         randomness = keyed_randomness(key, ids, context, column, duplicates)
         values = self._admit(x)
@@ -461,7 +424,7 @@ class Mechanism(metaclass=_Hinting):
         return None
 
     def outside(self, x: ArrayLike) -> int:
-        """Return how many values of `x` are clipped when they are released: they lie outside the `ends`.
+        """Return how many values of `x` lie outside the `ends` and are clipped when they are released.
 
         Parameters
         ----------
@@ -471,14 +434,14 @@ class Mechanism(metaclass=_Hinting):
         Returns
         -------
         int
-            The number of values outside the interval, which are moved to its nearer end (of vectors outside
-            the ball, which are scaled to it); 0 for a mechanism that clips nothing, but refuses. The number
-            is as private as the records: it is for who holds them, and is no part of a report.
+            The number of values outside the interval, which are moved to its nearer end, or of vectors
+            outside the ball, which are scaled to it. 0 for a mechanism that refuses instead of clipping. The
+            number is as private as the records: use it where the records are, and do not release it.
 
         Raises
         ------
         ValueError, TypeError
-            For NaN, or for what are no numbers.
+            For NaN, or for values that are not numbers.
         """
         ends = self._span
         if ends is None:
@@ -490,7 +453,7 @@ class Mechanism(metaclass=_Hinting):
         return result
 
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
-        """Return inputs that reports tell apart best, and the law of their reports where it is known.
+        """Return the two inputs that reports distinguish best, and the law of their reports if it is known.
 
         Parameters
         ----------
@@ -500,8 +463,7 @@ class Mechanism(metaclass=_Hinting):
         Returns
         -------
         Experiment or None
-            None where nothing says what the inputs or their law are. Without a law in closed form, its
-            `blocks` are empty.
+            None if the inputs or their law are unknown. Without a law in closed form, its `blocks` are empty.
         """
         if pair is not None or self._span is None:
             return None
@@ -562,7 +524,7 @@ class Mechanism(metaclass=_Hinting):
 
     @abstractmethod
     def accumulator(self) -> Accumulator:
-        """Return an empty accumulator of the mechanism's estimate: streams, merges and serialises.
+        """Return an empty accumulator of the mechanism's estimate. It streams, merges and serialises.
 
         Raises
         ------
@@ -571,12 +533,12 @@ class Mechanism(metaclass=_Hinting):
         """
 
     def unbias(self, reports: ArrayLike) -> NDArray[np.float64]:
-        """Return reports as numbers whose mean over the randomness is the record, where there are any.
+        """Return unbiased values of reports: their mean over the randomness is the record.
 
         Raises
         ------
         ValueError
-            Where it has none. The message says why.
+            If it has none. The message says why.
         """
         raise ValueError(f"{type(self).__name__} has no mean to estimate: {self._no_mean}")
 
@@ -586,7 +548,7 @@ class Mechanism(metaclass=_Hinting):
         Raises
         ------
         ValueError
-            Where it has none. The message says why.
+            If it has none. The message says why.
         """
         raise ValueError(f"{type(self).__name__} has no mean to estimate: {self._no_mean}")
 
@@ -596,7 +558,7 @@ class Mechanism(metaclass=_Hinting):
         Raises
         ------
         ValueError
-            Where it has none. The message says why.
+            If it has none. The message says why.
         """
         raise ValueError(f"{type(self).__name__} has no frequencies to estimate: {self._no_frequencies}")
 
@@ -606,7 +568,7 @@ class Mechanism(metaclass=_Hinting):
         Raises
         ------
         ValueError
-            Where no unbiased decode exists. The message says why.
+            If no unbiased decode exists. The message says why.
         """
         raise ValueError(f"{type(self).__name__} has no unbiased letters: {self._no_letters}")
 
@@ -616,38 +578,40 @@ class Mechanism(metaclass=_Hinting):
         Raises
         ------
         ValueError
-            Where no unbiased decode exists. The message says why.
+            If no unbiased decode exists. The message says why.
         """
         raise ValueError(f"{type(self).__name__} has no unbiased letters: {self._no_letters}")
 
     def influence(self, share: float, *, mean: ArrayLike | None = None, total: bool = False) -> float:
         """Return how far a share of lying clients may move an entry of the estimate, at most.
 
-        Liars send whatever the server takes. An estimate that is linear in the reports, as all unbiased ones
-        here are, moves by the share times the decoded value of a lie less the honest mean.
+        Liars may send any report that the server accepts. All unbiased estimates here are linear in the
+        reports. Such an estimate moves by the share of liars, times the difference between the decoded lie
+        and the honest mean.
 
         Parameters
         ----------
         share : float
-            Liars among the clients, 0 to 1.
+            Share of liars among the clients, 0 to 1.
         mean : array_like of float, optional
             Honest mean or frequency of every entry, or one for all of them. None: the one that lets liars
             move the estimate furthest.
         total : bool
-            Whether the sum over a set of entries that liars choose counts, in place of a single entry. Of
-            several features it is the set of one feature's categories.
+            If True, bound the sum over a set of entries that the liars choose, in place of a single entry.
+            With several features, it is a set of one feature's categories.
 
         Returns
         -------
         float
-            In units of the estimate, and before any projection: exact, and reached by liars who all send the
-            worst report, but that it is a bound where a decoded vector has a norm, and of sums where `mean`
-            differs by entry and a report counts for several. Of several attributes the largest.
+            In units of the estimate, before any projection. The value is exact: liars reach it if all of them
+            send the worst report. It is only a bound if a decoded vector has a norm, and for sums if `mean`
+            differs by entry and a report counts for several. With several attributes it is the largest of
+            them.
 
         Raises
         ------
         ValueError
-            Where no linear estimate exists (the message says why), and for a share or a mean out of range.
+            If no linear estimate exists (the message says why), or for a share or a mean out of range.
 
         Notes
         -----

@@ -1,17 +1,54 @@
-"""Calls of a constructor that do not fit: the message says which argument is meant."""
+"""Class of the mechanisms: a call that does not fit is told which argument is meant, `help()` is complete."""
 
 from __future__ import annotations
 
+import inspect
+from abc import ABCMeta
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from bitldp.mechanism.docstrings import completed, own_docstring
 from bitldp.mechanism.parameters import lasting
 
-__all__ = ["RANDOMIZE", "hint_of", "refuse_unknown"]
+__all__ = ["RANDOMIZE", "Hinting", "refuse_unknown"]
 
 RANDOMIZE = ("rng", "output", "out", "threads", "first_chunk")
 """Options of `Mechanism.randomize`."""
+
+
+class Hinting(ABCMeta):
+    """Metaclass of the mechanisms: refused calls are looked at once more, and docstrings are completed."""
+
+    if not TYPE_CHECKING:  # a checker looks at the constructor itself
+
+        def __call__(cls, *arguments, **named):
+            """Construct; a refusal says which argument is meant, where that can be told."""
+            try:
+                return super().__call__(*arguments, **named)
+            except (TypeError, ValueError) as error:
+                hint = _hint_of(cls, arguments, named, error)
+                if hint is None or type(error) not in (TypeError, ValueError):
+                    raise
+                raise type(error)(hint) from None
+
+        def _docstring(cls):
+            text = own_docstring(cls)
+            # `dataclass` asks, too: before the class is complete, and its neighbours are imported.
+            return completed(cls) if text and "As of `" in text and "__match_args__" in vars(cls) else text
+
+        def _set_docstring(cls, text):
+            type.__dict__["__doc__"].__set__(cls, text)
+
+        # With the parameters that another class describes; looked up when it is asked for.
+        __doc__ = property(_docstring, _set_docstring)
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """Signature of the constructor, which `inspect` would not find behind the metaclass."""
+        constructor: Any = getattr(cls, "__init__")  # noqa: B009  # of the class, not of an instance
+        _self, *rest = inspect.signature(constructor).parameters.values()
+        return inspect.Signature(rest)
 
 
 def refuse_unknown(call: str, unknown: Mapping[str, Any], known: Iterable[str]) -> None:
@@ -34,7 +71,7 @@ def _nearest(call: str, name: str, known: Iterable[str]) -> str:
     return f"{name}: {call} has no such parameter; {meant}"
 
 
-def hint_of(kind: Any, given: tuple[Any, ...], named: Mapping[str, Any], error: Exception) -> str | None:
+def _hint_of(kind: Any, given: tuple[Any, ...], named: Mapping[str, Any], error: Exception) -> str | None:
     """Return what was likely meant by a call that was refused; None where that cannot be told."""
     parameters = kind.__signature__.parameters
     positional = [each.name for each in parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD]

@@ -34,17 +34,18 @@ class Secret(Protocol):
 
 
 class Memoized:
-    """Mechanism that repeats its report of a record's value, so that daily reports cost what one costs.
+    """Mechanism that repeats its report of a record's value, so that daily reports cost as much as one.
 
     Parameters
     ----------
     mechanism : Mechanism
         What answers.
     key : bytes or Secret
-        32 bytes, or what keeps them (`bitldp.tables.ReleaseKey`). Keep it with the data's owner for as long
-        as the question is asked: whoever holds it can test values, and without it the next answers are new.
+        32 bytes, or an object that holds them (`bitldp.tables.ReleaseKey`). Keep the key with the owner of
+        the data for as long as you ask the question. Whoever holds it can test values; without it, the next
+        answers are new.
     question : str
-        Tells this question from others under the key: two of them about one value share no random bits.
+        Name of the question. Two questions about one value share no random bits under the key.
 
     Raises
     ------
@@ -53,15 +54,15 @@ class Memoized:
 
     Notes
     -----
-    A report is a function of key, question, mechanism, record id and value, and of nothing else
-    (`Mechanism.randomize_keyed`): nothing is stored. Whoever collects any number of reports of a record whose
-    value stays sees one report, at the mechanism's guarantee. If the value changes, the reports are
-    independent for different values: v values cost v times as much (`over`), and *that* the value changed is
-    seen, which no finite epsilon covers; where that must be hidden, too, use `RAPPOR` and its instantaneous
-    step, or fresh randomness at the sum of all rounds. Of a record whose numbers or categories are each
-    released by themselves, it shows which of them changed.
+    A report is a function of key, question, mechanism, record id and value only
+    (`Mechanism.randomize_keyed`). Nothing is stored. If a record's value stays the same, any number of its
+    reports reveal as much as one, at the mechanism's guarantee. If the value changes, the reports of
+    different values are independent: v values cost v times as much (`over`). It is then visible *that* the
+    value changed, which no finite epsilon covers. To hide changes, too, use `RAPPOR` with its instantaneous
+    step, or fresh randomness at the sum of all rounds. If the numbers or categories of a record are each
+    released by themselves, it is visible which of them changed.
 
-    A pickle holds the key by reference, if it is a secret that has one, and is refused otherwise.
+    A pickle holds the key by reference if the key is a secret that has one. Otherwise pickling is refused.
 
     Sources: Erlingsson, Pihur and Korolova, "RAPPOR", CCS 2014 (the permanent response); Ding, Kulkarni and
     Yekhanin, "Collecting telemetry data privately", NeurIPS 2017 (what repeated answers show).
@@ -94,7 +95,7 @@ class Memoized:
 
     @property
     def mechanism(self) -> Mechanism:
-        """Mechanism that answers; it decodes and estimates, too: reports of one round are its reports."""
+        """The inner mechanism. The reports of one round are its reports: use it to decode and estimate."""
         return self._mechanism
 
     @property
@@ -119,10 +120,10 @@ class Memoized:
         Parameters
         ----------
         dtype : {"float32", "float64"}
-            Of the numbers that a client gives; a number is dithered in its own precision. Nothing to
+            Type of the numbers that a client passes. A number is dithered in its own precision. Ignored for
             categories.
         ids : {"u64", "digest", "text"}
-            What a client names a record by: a number, 32 bytes, or a text.
+            Form of a record's id: a number, 32 bytes, or a text.
         header : bool
             Whether the header of the wire format and a checksum stand before each report.
 
@@ -130,7 +131,7 @@ class Memoized:
         -------
         str
             The document of the mechanism, with the context of the question. The key is not part of it: each
-            client keeps one, and answers the same value alike for as long as it does.
+            client keeps its own, and repeats its answer to a value for as long as it does.
 
         Raises
         ------
@@ -146,7 +147,7 @@ class Memoized:
         return b"memoized " + self._question.encode()
 
     def over(self, values: int) -> float:
-        """Return the exact epsilon of all reports of a record that takes so many values, but for the changes.
+        """Return the exact epsilon of all reports of a record that takes `values` values, changes excluded.
 
         Parameters
         ----------
@@ -156,12 +157,13 @@ class Memoized:
         Returns
         -------
         float
-            Between two records that change at the same times: that they changed is not covered.
+            The bound holds between two records that change at the same times. The fact that they changed is
+            not covered.
 
         Raises
         ------
         ValueError, TypeError
-            For fewer than 1.
+            If it is below 1.
         """
         return composed(self._guarantee.record, checks.integer("values", values, 1))
 
@@ -179,17 +181,18 @@ class Memoized:
         *records : array_like
             As `randomize_keyed` of the mechanism takes them: one array, or features and labels.
         ids : ndarray of int, zero or more, shape (n,); of uint8, shape (n, 32); or sequence of n bytes
-            Who the records are of: the same name for the same user in every round.
+            Id of each record's user: the same in every round.
         output : str
-            One of `outputs`. "codes" are of the smallest unsigned dtype, "values" what `decode` makes of them
-            (dtype of `x`), "bits" bytes of 0 and 1, "packed" bytes with as many bits a code as are needed.
+            One of `outputs`. "codes" have the smallest unsigned dtype. "values" are decoded by `decode`, in
+            the dtype of `x`. "bits" are bytes of 0 and 1. "packed" are bytes that hold only the bits that a
+            code needs.
         threads : int, optional
             Number of threads; the result does not depend on it.
 
         Returns
         -------
         ndarray or tuple of ndarray
-            The reports: the same as ever for the same id and value.
+            The reports: always the same for the same id and value.
 
         Raises
         ------

@@ -257,8 +257,8 @@ class Means(ArrayOrPair):
         Returns
         -------
         ndarray of float64
-            Same shape; shape (n, features) with ``spend="sample"``, where a letter's deviation from the
-            middle of the interval is scaled by features/k and the middle stands for what was not sampled.
+            Same shape, or (n, features) with ``spend="sample"``. A letter's deviation from the middle of the
+            interval is then scaled by features/k, and features that were not sampled have the middle.
 
         Raises
         ------
@@ -272,7 +272,7 @@ class Means(ArrayOrPair):
         return values
 
     def decode_bias(self) -> float:
-        """Return how far the mean of what `decode` gives may be from the number: not at all."""
+        """Return the bias of `decode`, which is 0."""
         return 0.0
 
     def unbias(self, reports: ArrayLike | SampledReports) -> NDArray[np.float64]:
@@ -364,8 +364,8 @@ class Means(ArrayOrPair):
         Returns
         -------
         ndarray of float64
-            Same shape, in squared units of `x`. The dither is included, and so is, with ``spend="sample"``,
-            the choice of the coordinates.
+            Same shape, in squared units of `x`. It includes the dither and, with ``spend="sample"``, the
+            choice of the coordinates.
 
         Raises
         ------
@@ -456,13 +456,13 @@ class Numeric(Means):
     features : int
         Numbers of a record, d; each is released by itself.
     interval : (float, float)
-        Where every number lies.
+        Range that contains every number.
     spend : {"split", "sample"}
-        How a record's budget is spent: evenly on all features, or on `k` of them that are drawn for every
+        How a record's budget is spent: evenly on all features, or on `k` features that are drawn for each
         record without looking at it.
     k : int, optional
-        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). Holds the number
-        afterwards.
+        Features that are sampled, 1 to d. None: max(1, min(d, floor(epsilon/2.5))). The attribute then holds
+        the chosen number.
     clip : bool
         Whether values outside the interval are clipped to it, or refused.
     unit : {"record", "feature"}

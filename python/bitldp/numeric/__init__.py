@@ -1,6 +1,7 @@
 """Numeric mechanisms: numbers of an interval, released so that the mean of their letters is the number.
 
-Each is dither to a grid, a channel of integer probabilities, and letters. Nothing continuous is released.
+Each mechanism dithers the number to a grid, randomizes the grid point with integer probabilities, and decodes
+the report to a letter, its value. No report is a continuous number.
 """
 
 from __future__ import annotations

@@ -144,8 +144,8 @@ class BitBudgets(Numeric):
     epsilon : float
         Exact epsilon of one `unit`; that of one released number must be 1e-6 or more.
     bits : int, optional
-        Bits l of a number's code, 1 to 8. None: the l of least worst-case variance. Holds the number
-        afterwards.
+        Bits l of a number's code, 1 to 8. None: the l of least worst-case variance. The attribute then holds
+        the chosen number.
     features, interval, spend, k, clip, unit
         As of `Numeric`.
 
@@ -157,16 +157,16 @@ class BitBudgets(Numeric):
     Notes
     -----
     Neighbouring records differ in any way: every bit may differ between them, so the epsilon of a number is
-    the sum over its bits. A number is dithered to one of 2**l points whose codes are offset binary; bit i,
-    which adds w_i, is flipped with probability 1/(1 + e^e_i). On [-1, 1] the variance of the unbiased letter
-    is ``sum_i w_i^2 e^e_i/(e^e_i - 1)^2`` and that of the dither, and the e_i minimise the sum
-    (Lagrange: ``w_i^2 cosh(e_i/2)/sinh(e_i/2)^3`` is the same for all bits).
+    the sum over its bits. A number is dithered to one of 2**l points with offset binary codes. Bit i, which
+    adds w_i, is flipped with probability 1/(1 + e^e_i). On [-1, 1] the variance of the unbiased letter is
+    ``sum_i w_i^2 e^e_i/(e^e_i - 1)^2`` plus that of the dither. The e_i minimise this sum (Lagrange: ``w_i^2
+    cosh(e_i/2)/sinh(e_i/2)^3`` is the same for all bits).
 
-    This is the best that independent bits can do, and it is not enough: with l > 1 they never beat
-    `Piecewise`, GRR on the same points or `MinimaxVariance` at equal exact epsilon. With l = 1 this is
-    `Duchi`. It is here for those who must send independent bits, and as the measure of `FRR` and `MOUE`.
+    No mechanism with independent bits has a lower variance, and yet with l > 1 they never beat `Piecewise`,
+    GRR on the same points or `MinimaxVariance` at equal exact epsilon. With l = 1 this is `Duchi`. Use it if
+    you must send independent bits, or as the benchmark for `FRR` and `MOUE`.
 
-    An input is placed with a resolution of 2**-32 of a step of the grid, in the precision of its dtype.
+    Inputs are placed on the grid with a resolution of 2**-32 of a step, in the precision of their dtype.
 
     Examples
     --------

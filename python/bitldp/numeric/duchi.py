@@ -33,15 +33,15 @@ class Duchi(Numeric):
     epsilon, features, interval
         As of `Numeric`.
     spend : {"split", "sample", "cube"}
-        How a record's budget is spent: evenly on all features; on `k` of them that are drawn for every
-        record without looking at it; or on the record as a whole, which is the mechanism in d dimensions.
+        How a record's budget is spent: evenly on all features; on `k` features that are drawn for each record
+        without looking at it; or on the record as a whole, which is the mechanism in d dimensions.
     k, clip
         As of `Numeric`.
     unit : {"record", "feature"}
         As of `Numeric`. With ``spend="cube"`` the two are the same (see Notes).
     calibration : {"exact", "paper"}
-        "paper" is the published mechanism in d dimensions. It differs with ``spend="cube"`` and an even
-        number of features only, where its claim does not hold (see Notes).
+        "paper" is the published mechanism in d dimensions. It differs from "exact" only with ``spend="cube"``
+        and an even number of features, where its claim does not hold (see Notes).
 
     Raises
     ------
@@ -55,15 +55,19 @@ class Duchi(Numeric):
 
     Notes
     -----
-    With ``spend="cube"`` a record becomes a vector v of signs, and the report is a vector of signs, uniform
-    among those that agree with v in more than half of the places with probability p, else among the others.
-    For odd d that is the paper's mechanism: p = e^eps/(e^eps + 1), and on [-1, 1] the letters are +-C_d
-    (e^eps + 1)/(e^eps - 1), C_d = 2^(d-1)/binom(d - 1, (d - 1)/2). For even d the paper lets vectors that
-    agree in exactly half of the places belong to both halves. They then have the probability of both, e^eps +
-    1 times that of a vector of the far half alone: its exact epsilon is ln(e^eps + 1), never below ln 2. Here
-    they belong to the far set, and p = e^eps t/(e^eps t + 1 - t), t the share of the near one, makes epsilon
-    exact. The letters then are +-(e^eps t + 1 - t) 2^d/((e^eps - 1) binom(d - 1, d/2)). Two records that
-    differ in one feature already reach epsilon: one sign takes a report across the edge.
+    With ``spend="cube"`` a record becomes a vector v of signs. The report is a vector of signs: with
+    probability p, uniform among those that agree with v in more than half of the places, otherwise among the
+    rest.
+
+    For odd d this is the paper's mechanism: p = e^eps/(e^eps + 1), and on [-1, 1] the letters are +-C_d
+    (e^eps + 1)/(e^eps - 1), C_d = 2^(d-1)/binom(d - 1, (d - 1)/2).
+
+    For even d, the paper counts vectors that agree in exactly half of the places to both halves. They then
+    have the probability of both, e^eps + 1 times that of a vector of the far half alone, so the exact epsilon
+    is ln(e^eps + 1), never below ln 2. Here they belong to the far half, and p = e^eps t/(e^eps t + 1 - t),
+    with t the share of the near half, makes epsilon exact. The letters are then +-(e^eps t + 1 - t)
+    2^d/((e^eps - 1) binom(d - 1, d/2)). Two records that differ in one feature already reach epsilon, because
+    one sign can move a report from one half to the other.
 
     Neighbouring records differ in any way. On [-1, 1] the letters are +-C, C = (e^eps + 1)/(e^eps - 1), and
     the variance is C^2 - x^2, the dither included. Source: Duchi, Jordan and Wainwright, "Minimax optimal
@@ -71,7 +75,7 @@ class Duchi(Numeric):
     "Collecting and analyzing multidimensional data with local differential privacy", ICDE 2019, whose
     default `k` and sampling these are.
 
-    An input is placed with a resolution of 2**-32 of a step of the grid, in the precision of its dtype.
+    Inputs are placed on the grid with a resolution of 2**-32 of a step, in the precision of their dtype.
 
     Examples
     --------
@@ -169,19 +173,19 @@ class LDPFLDuchi(Numeric):
         return windowed(2, 1, epsilon, interval)
 
     def shuffle(self, reports: ArrayLike, *, rng: RandomSource = None) -> NDArray[Any]:
-        """Split reports into their weights and shuffle each weight over the records: the paper's anonymiser.
+        """Shuffle each weight of the reports over the records: the paper's anonymiser.
 
         Parameters
         ----------
         reports : array_like of int, shape (n, features)
             Codes; (n,) too for one feature.
         rng : None, int, SeedSequence or Generator
-            Where the shuffle comes from, as in `randomize`.
+            Source of the shuffle's randomness, as in `randomize`.
 
         Returns
         -------
         ndarray
-            Same shape and dtype: no row belongs to a record any more, and every estimate stays as it was.
+            Same shape and dtype. A row no longer belongs to one record, and all estimates are unchanged.
 
         Raises
         ------
@@ -190,8 +194,8 @@ class LDPFLDuchi(Numeric):
 
         Notes
         -----
-        The exact epsilon is local, so the shuffle does not change it: it holds without trust in whoever
-        shuffles. What the shuffle adds for those who see only its result is not counted here.
+        The exact epsilon is local. The shuffle does not change it, and it holds without trust in whoever
+        shuffles. The extra protection against those who see only the shuffled reports is not counted here.
         """
         if self.k is not None:
             raise ValueError(

@@ -147,22 +147,22 @@ class Gaussian(Numeric):
 
     Notes
     -----
-    Neighbouring records differ in any way: all d numbers may move by the whole interval. So the sensitivity
-    in L2 is sqrt(d) intervals, and sigma grows with sqrt(d), where pure mechanisms pay d. The guarantee is
-    (epsilon, delta), all three epsilons at the same delta. There is no pure one: the noise is cut off (beyond
-    about 7 sigma), a report near the end of its range excludes some inputs, and at delta 0 the exact epsilon
-    is infinite. `delta_at` gives the delta of a record at any other epsilon.
+    Neighbouring records differ in any way: all d numbers may move by the whole interval. The L2 sensitivity
+    is therefore sqrt(d) intervals, and sigma grows with sqrt(d), where pure mechanisms pay d. The guarantee
+    is (epsilon, delta), with the same delta for all three epsilons. There is no pure guarantee: the noise is
+    cut off (beyond about 7 sigma), so a report near the end of its range excludes some inputs, and the exact
+    epsilon at delta 0 is infinite. `delta_at` returns the delta of a record at any other epsilon.
 
     For one number, delta is the hockey-stick divergence of the worst two inputs, exact from the integers and
-    rounded up. For several, the privacy loss is a sum of independent ones, and delta is the tail of their
-    d-fold convolution, bounded from above: no composition theorem is applied, and the excess over the true
-    delta is about 1e-5 of it for d up to 1000. Sigma is the least that keeps delta, to 1e-8; the search takes
-    some milliseconds, and seconds where the noise of many numbers needs 14 bits or more. Nothing is clamped
-    but the input, so the letters are exactly unbiased. Sources: Canonne, Kamath and Steinke, "The discrete
+    rounded up. For several, the privacy loss is a sum of independent losses, and delta is an upper bound on
+    the tail of their d-fold convolution. No composition theorem is applied, and the excess over the true
+    delta is about 1e-5 of it for d up to 1000. Sigma is the smallest one that keeps delta, to 1e-8. The
+    search takes milliseconds, or seconds if the noise of many numbers needs 14 bits or more. Only the input
+    is clamped, so the letters are exactly unbiased. Sources: Canonne, Kamath and Steinke, "The discrete
     Gaussian for differential privacy", NeurIPS 2020, Theorem 7; Dwork et al., "Our data, ourselves",
     EUROCRYPT 2006.
 
-    No branch and no address depends on the input.
+    No branch and no memory address depends on the input.
 
     Examples
     --------

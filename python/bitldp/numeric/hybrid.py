@@ -77,7 +77,7 @@ def mixed(epsilon: float, interval: Interval) -> Release:
 class Hybrid(Numeric):
     """Hybrid mechanism (HM): piecewise or Duchi's mechanism at random; one variance for all numbers.
 
-    The piecewise one has the probability 1 - e^(-eps/2).
+    The piecewise mechanism is chosen with probability 1 - e^(-eps/2).
 
     Parameters
     ----------
@@ -92,13 +92,13 @@ class Hybrid(Numeric):
 
     Notes
     -----
-    Neighbouring records differ in any way. The choice is part of a channel, which is alike for all
-    inputs, and the report says how it was made; so the exact epsilon is the larger of the two parts'. At this
-    chance, the variance is the same for every x. Where one number has 0.61 or less to spend, this is Duchi's
-    mechanism. Source: Wang et al., "Collecting and analyzing multidimensional data with local differential
-    privacy", ICDE 2019.
+    Neighbouring records differ in any way. The choice between the two does not depend on the input, and the
+    report shows which one was made. The exact epsilon is therefore the larger of the two. With this
+    probability, the variance is the same for every x. If one number has a budget of 0.61 or less, this is
+    Duchi's mechanism. Source: Wang et al., "Collecting and analyzing multidimensional data with local
+    differential privacy", ICDE 2019.
 
-    An input is placed with a resolution of 2**-32 of a step of the grid, in the precision of its dtype.
+    Inputs are placed on the grid with a resolution of 2**-32 of a step, in the precision of their dtype.
 
     Examples
     --------

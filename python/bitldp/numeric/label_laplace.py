@@ -41,7 +41,7 @@ class LabelLaplace(Labelled):
     Parameters
     ----------
     categories : int, sequence or Categories
-        Classes C, at least 2: how many, or their labels, as of `GRR`.
+        Classes C, at least 2: how many, or their labels, as in `GRR`.
     epsilon : float
         Exact epsilon of a label, finite, zero or more.
 
@@ -54,13 +54,13 @@ class LabelLaplace(Labelled):
     -----
     Neighbouring records hold any two labels. Their one-hot vectors differ in two entries, by 1 each: the L1
     sensitivity is 2, so every entry is released by `Laplace` on [0, 1] at epsilon/2, and the exact epsilon of
-    the whole vector is twice that of an entry. The other entries are noisy, too, but tell nothing.
+    the whole vector is twice that of an entry. The other entries are noisy, too, but reveal nothing.
 
     The report is the noisy vector, not its largest entry: the baseline of BitRand adds "Laplace noise across
     C classes", and a loss takes the vector as a soft label. `classify` gives the class of the largest entry,
-    which is post-processing and costs nothing. Label-RR (`bitldp.LabelRR`) is the better mechanism wherever
-    one class is all that is asked for. Sources: BitRand, section 7 and its baseline (8); Phan et al.,
-    "Scalable differential privacy with certified robustness in adversarial learning", ICML 2020.
+    which is post-processing and costs nothing. If you only need one class, Label-RR (`bitldp.LabelRR`) is the
+    better mechanism. Sources: BitRand, section 7 and its baseline (8); Phan et al., "Scalable differential
+    privacy with certified robustness in adversarial learning", ICML 2020.
 
     Examples
     --------

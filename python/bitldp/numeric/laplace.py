@@ -81,19 +81,21 @@ class Laplace(Numeric):
 
     Notes
     -----
-    Neighbouring records differ in any way. The noise is two-sided geometric on a grid, the sum is clamped
-    five scales beyond the interval, and the reports at the ends stand for the mean of what is beyond them, so
-    that the letters are unbiased. The variance is that of the continuous mechanism, 2 ((high - low)/eps)^2,
-    within 1 %, from epsilon 0.001 to 500; below, the nearer clamp makes it less, above, the grid sets it. It
-    is the plain baseline: `Piecewise` and `Hybrid` have a lower variance at every epsilon from 0.5 to 8.
+    Neighbouring records differ in any way. The noise is two-sided geometric on a grid. The sum is clamped
+    five scales beyond the interval, and the reports at the ends stand for the mean of what lies beyond, which
+    keeps the letters unbiased. The variance is that of the continuous mechanism, 2 ((high - low)/eps)^2,
+    within 1 % for epsilon from 0.001 to 500. Below that range the nearer clamp reduces it; above, the grid
+    determines it. Use this mechanism as a baseline: `Piecewise` and `Hybrid` have a lower variance at every
+    epsilon from 0.5 to 8.
 
-    The exact epsilon is within a relative 1e-9 of `epsilon` up to about 25. Above, weights of few units of
-    2^-64 make it a little less; it never exceeds ln 2^64 = 44.4, however large `epsilon`.
+    The exact epsilon is within a relative 1e-9 of `epsilon` up to about 25. For larger budgets it is slightly
+    lower, because weights are only few units of 2^-64. It never exceeds ln 2^64 = 44.4, however large
+    `epsilon`.
 
-    No branch and no address depends on the input. Sources: Dwork, McSherry, Nissim and Smith, "Calibrating
-    noise to sensitivity in private data analysis", TCC 2006; Ghosh, Roughgarden and Sundararajan,
-    "Universally utility-maximizing privacy mechanisms", SIAM Journal on Computing 41 (2012), for the discrete
-    and clamped form.
+    No branch and no memory address depends on the input. Sources: Dwork,
+    McSherry, Nissim and Smith, "Calibrating noise to sensitivity in private data analysis", TCC 2006; Ghosh,
+    Roughgarden and Sundararajan, "Universally utility-maximizing privacy mechanisms", SIAM Journal on
+    Computing 41 (2012), for the discrete and clamped form.
 
     Examples
     --------

@@ -59,12 +59,14 @@ class MinimaxVariance(Designed, Numeric):
     Parameters
     ----------
     epsilon : float
-        Epsilon of one `unit`; that of one released number must be from 0.05 to 12. The exact one is never
-        above, and below by up to 1.1e-9 of it, 1.1e-8 where a solver is called (`grid_points` up to 24).
+        Privacy budget of one `unit`; that of one released number must be from 0.05 to 12. The exact epsilon
+        never exceeds it. It is lower by at most a relative 1.1e-9, or 1.1e-8 if a solver runs (`grid_points`
+        up to 24).
     grid_points : int, optional
-        Points of the grid, 2 to 513; more of them cost less dither. None: 65 to 257 by the budget of a
-        number, so that the dither costs about 1 %. Up to 24 the program is solved when it is asked for, which
-        needs SciPy and takes about a second; above, its solution follows from one that is shipped.
+        Points of the grid, 2 to 513. More points add less dither. None: 65 to 257 points, depending on the
+        budget of a number, so that the dither costs about 1 %. Up to 24 points, the program is solved on
+        request, which needs SciPy and takes about a second. Above 24, the solution is derived from one that
+        ships with bitldp.
     features, interval, spend, k, clip, unit
         As of `Numeric`.
 
@@ -80,21 +82,21 @@ class MinimaxVariance(Designed, Numeric):
     Notes
     -----
     Neighbouring records differ in any way. A linear program over letters and their probabilities minimises
-    the largest variance of any number, the dither included; the letters of the integers are then solved for
-    again, so that their mean is the number to 1e-9. The worst case is nearly every case: the variance hardly
-    depends on the number.
+    the largest variance of any number, including the dither. The letters are then solved for again from the
+    integer probabilities, so that their mean is the number to 1e-9. The variance hardly depends on the
+    number, so the worst case is nearly every case.
 
-    In the program's limit of many points the likely letters of a number are neighbours: a window of m letters
-    out of 128, which slides with the number (`bitldp.design.sliding`). Letters and m are interpolated between
-    budgets for which they were solved. The worst case is within 1 % of the program's own with 65 points and
-    161 letters at every budget from 0.25 to 10, and below it above 6, where more points cost less dither. No
-    unbiased mechanism on as many points is better by more than that.
+    With many points, the likely letters of a number are neighbours in the program's solution: a window of m
+    letters out of 128, which slides with the number (`bitldp.design.sliding`). Letters and m are interpolated
+    between the budgets for which they were solved. At every budget from 0.25 to 10, the worst case is within
+    1 % of the program's own with 65 points and 161 letters. Above a budget of 6 it is below the program's,
+    where more points cost less dither. No unbiased mechanism on as many points is better by more than that.
 
-    Another version of a solver may find another table of the same variance. So client and server share one
-    mechanism as a pickle, which holds the table; `fingerprint` tells tables apart. The sampler reads the row
-    that the number's point chooses: above 32 points that is not constant-time.
+    A different solver version may find a different table with the same variance. Share one mechanism between
+    client and server as a pickle, which holds the table; `fingerprint` identifies it. The sampler reads the
+    table row of the number's point. With more than 32 points this is not constant-time.
 
-    An input is placed with a resolution of 2**-32 of a step of the grid, in the precision of its dtype.
+    Inputs are placed on the grid with a resolution of 2**-32 of a step, in the precision of their dtype.
 
     Examples
     --------

@@ -43,7 +43,7 @@ def window_share(epsilon: float, root: int) -> float:
 class Piecewise(Numeric):
     """Piecewise mechanism (PM): reports a number, more likely one near the truth; good at large epsilon.
 
-    The window around the number is on a fine grid, t = e^(eps/2).
+    The window around the number lies on a fine grid, with t = e^(eps/2).
 
     Parameters
     ----------
@@ -58,15 +58,15 @@ class Piecewise(Numeric):
 
     Notes
     -----
-    Neighbouring records differ in any way. On [-1, 1] the continuous mechanism reports a number of [-A, A],
-    A = (e^eps + t)(t + 1)/(t (e^eps - 1)), and has the variance x^2/(t - 1) + (t + 3)/(3 (t - 1)^2). Here
-    [-A, A] is cut to at most 65536 cells, of which a report is one; the window slides over them with the
-    number, and the letters are such that their mean is the number exactly. The variance (`variance`) is that
-    of the continuous mechanism within 1 % while a number has an epsilon of at most 20; above, the finest grid
-    sets it. Source: Wang et al., "Collecting and analyzing multidimensional data with local differential
-    privacy", ICDE 2019, Algorithm 2.
+    Neighbouring records differ in any way. On [-1, 1] the continuous mechanism reports a number of [-A, A], A
+    = (e^eps + t)(t + 1)/(t (e^eps - 1)), and has the variance x^2/(t - 1) + (t + 3)/(3 (t - 1)^2). Here [-A,
+    A] is cut into at most 65536 cells, and a report is one of them. The window slides over the cells with the
+    number, and the letters have exactly the number as their mean. The variance (`variance`) is within 1 % of
+    that of the continuous mechanism as long as a number has an epsilon of at most 20. Above, the finest grid
+    determines it. Source: Wang et al., "Collecting and analyzing multidimensional data with local
+    differential privacy", ICDE 2019, Algorithm 2.
 
-    An input is placed with a resolution of 2**-32 of a step of the grid, in the precision of its dtype.
+    Inputs are placed on the grid with a resolution of 2**-32 of a step, in the precision of their dtype.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class Piecewise(Numeric):
 class PiecewiseSub(Numeric):
     """Suboptimal piecewise mechanism (PM-SUB): like the piecewise mechanism, with a wider window.
 
-    As `Piecewise`, with t = e^(eps/3).
+    Same as `Piecewise`, with t = e^(eps/3).
 
     Parameters
     ----------

@@ -114,13 +114,13 @@ class ThreeOutputs(Numeric):
 
     Notes
     -----
-    Neighbouring records differ in any way. On [-1, 1] the letters are -C, 0 and C,
-    C = e^eps (e^eps + 1)/((e^eps - 1)(e^eps - a)). The chance a of reporting the middle for the middle is
-    found by bisection; for epsilon below ln 2 it is 0, and the variance that of Duchi's mechanism. Source:
-    Zhao et al., "Local differential privacy-based federated learning for Internet of Things", IEEE Internet
-    of Things Journal 8 (2021).
+    Neighbouring records differ in any way. On [-1, 1] the letters are -C, 0 and C, C = e^eps (e^eps +
+    1)/((e^eps - 1)(e^eps - a)). The probability a of reporting the middle for the middle is found by
+    bisection. For epsilon below ln 2 it is 0, and the variance is that of Duchi's mechanism. Source: Zhao et
+    al., "Local differential privacy-based federated learning for Internet of Things", IEEE Internet of Things
+    Journal 8 (2021).
 
-    An input is placed with a resolution of 2**-32 of a step of the grid, in the precision of its dtype.
+    Inputs are placed on the grid with a resolution of 2**-32 of a step, in the precision of their dtype.
     """
 
     _lasting: ClassVar[str] = "bitldp.numeric.three_outputs.ThreeOutputs"

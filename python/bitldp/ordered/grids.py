@@ -16,7 +16,8 @@ from bitldp.client.program import ClientProgram
 from bitldp.client.record import ClientRecord, Type
 from bitldp.estimate.estimates import Estimate, project_simplex
 from bitldp.letters.reach import Reach
-from bitldp.mechanism.attributes.base import Attributes, AttributesAccumulator
+from bitldp.mechanism.attributes.base import AttributesAccumulator
+from bitldp.mechanism.attributes.shared import SharedBudget
 from bitldp.mechanism.base import Takes
 from bitldp.mechanism.described import spreads
 from bitldp.mechanism.law import Experiment, Pair
@@ -72,7 +73,7 @@ def finest(epsilon: float, users: int, least: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HDG(Attributes):
+class HDG(SharedBudget):
     """Hybrid-dimensional grids (HDG): for shares of ranges on two ordered axes, alone and together.
 
     A public random number picks which grid a record answers about, by a block design over its cells: the
@@ -85,10 +86,11 @@ class HDG(Attributes):
     epsilon : float
         Exact epsilon of a record, finite, zero or more: a record answers once, with all of it.
     users : int
-        How many records are expected: it chooses `cells`, where they are None.
+        Expected number of records. It determines `cells` if they are None.
     cells : (int, int), optional
-        g1, the cells of an axis by itself, 2 to 1024, and g2, those of each axis of the grid of both, 2 to
-        128, of which g1 is a multiple; no more than the fewest values. Holds them afterwards.
+        g1, the cells of each single axis, 2 to 1024, and g2, the cells of each axis in the grid of both, 2 to
+        128. g1 is a multiple of g2, and neither exceeds the smaller number of values. The attribute then
+        holds the chosen numbers.
 
     Raises
     ------
@@ -98,14 +100,15 @@ class HDG(Attributes):
     Notes
     -----
     Neighbouring records hold any two pairs of values; which grid was drawn is public and independent of them.
-    A report is a pair (indices, codes) of shape (n, 1) each, as of `Hierarchy`.
+    A report is a pair (indices, codes) of shape (n, 1) each, as in `Hierarchy`.
 
-    A range that takes all of one axis is answered by the grid of the other, others by the grid of both.
-    Ranges that end at `edges` of cells are estimated without bias. Within a cell records are taken to be
-    spread evenly, so that other ranges are as far off as they are not. Standard errors are of the closed
-    form, random bits and the sampling of records together, without that bias. With ``consistent=True`` rows
-    and columns of the grid of both are averaged with the grids of the axes by their variances, and all are
-    projected to shares of 0 or more: closer in many cases, biased, and without an interval.
+    A range that covers all of one axis is answered by the grid of the other axis; other ranges by the grid of
+    both. Ranges that end at `edges` of cells are estimated without bias. Within a cell, records are assumed
+    to be spread evenly; other ranges are biased as far as they are not. Standard errors are in closed form.
+    They cover random bits and the sampling of records, but not that bias. With ``consistent=True``, the rows
+    and columns of the grid of both are averaged with the grids of the axes, weighted by their variances, and
+    all are projected to shares of 0 or more. These estimates are often closer, but biased, and have no
+    interval.
 
     The guideline for `cells` balances both errors with the constants .7 and .03 of the paper. Source: Yang,
     Wang, Li, Cheng and Su, "Answering multi-dimensional range queries under local differential privacy",

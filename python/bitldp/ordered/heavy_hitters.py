@@ -38,8 +38,8 @@ _MOST_LENGTH = 256  # letters
 class HeavyHitters(Mechanism):
     """Prefix extending method (PEM): finds the most frequent words and their shares, without a list of words.
 
-    Records fall into groups by a public random number; each group reports a beginning of the word, those of
-    the next group longer ones. The server lengthens the beginnings that are frequent, and so never lists all
+    A public random number assigns each record to a group. Each group reports a prefix of the word, and the
+    prefixes grow from group to group. The server extends only the frequent prefixes, so it never lists all
     words.
 
     Parameters
@@ -47,15 +47,15 @@ class HeavyHitters(Mechanism):
     epsilon : float
         Exact epsilon of a record, finite, zero or more: each record answers once, with all of it.
     bits : int, optional
-        Words are integers of so many bits, 1 to 64 (or bytes, an eighth as many); 64 unless there is an
-        alphabet.
+        Words are integers of this many bits, 1 to 64 (or byte strings of an eighth as many bytes). Default:
+        64, unless you give an alphabet.
     alphabet : str, optional
-        Words are strings of these letters: public, 2 to 1024, each once.
+        Words are strings of these letters: 2 to 1024 public, distinct letters.
     length : int, optional
-        Letters of the longest word of the alphabet, 1 to 256. Longer words are refused.
+        Letters of the longest word, 1 to 256. Longer words are refused.
     step : int, optional
-        Bits or letters by which the beginnings grow from group to group; None: as many as have at most 6
-        bits. More of them mean fewer and larger groups, and more work for the server.
+        Bits or letters by which the prefixes grow from group to group. None: as many as fit into 6 bits. A
+        larger step means fewer and larger groups, and more work for the server.
 
     Raises
     ------
@@ -66,12 +66,12 @@ class HeavyHitters(Mechanism):
     Notes
     -----
     Neighbouring records differ in any way; group and hash function do not depend on the word. A report is the
-    cell of a beginning under a hash function of the record's own (local hashing, about e^epsilon + 1 cells),
-    by randomized response. A beginning of share f among the n/G records of a group is found where f is well
-    above the standard error sqrt(q (1 - q) G/n)/(p - q): about 2 e^(epsilon/2)/(e^epsilon - 1) sqrt(G/n).
-    What an alphabet's letters are shows in the time of their look-up. Sources: Wang, Li and Jha, "Locally
-    differentially private heavy hitter identification", IEEE TDSC 18 (2021); Wang, Blocki, Li and Jha, USENIX
-    Security 2017 (local hashing).
+    cell of a prefix under the record's own hash function (local hashing, about e^epsilon + 1 cells), released
+    by randomized response. Let f be the share of a prefix among the n/G records of its group. It is found if
+    f is well above the standard error sqrt(q (1 - q) G/n)/(p - q), about 2 e^(epsilon/2)/(e^epsilon - 1)
+    sqrt(G/n). The time to look up letters of an alphabet depends on the letters. Sources: Wang, Li and Jha,
+    "Locally differentially private heavy hitter identification", IEEE TDSC 18 (2021); Wang, Blocki, Li and
+    Jha, USENIX Security 2017 (local hashing).
 
     Examples
     --------
@@ -117,7 +117,7 @@ class HeavyHitters(Mechanism):
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """Bits or letters of the beginnings that each group reports, ascending; the last: all."""
+        """Bits or letters of the prefixes that each group reports, ascending; the last one is the word."""
         return self._lengths
 
     @property
@@ -146,8 +146,9 @@ class HeavyHitters(Mechanism):
     def extremes(self, pair: Pair | None = None) -> Experiment:
         """Return two words, and the law of the word whose cell is reported; see `Mechanism.extremes`.
 
-        The symbol of a report is 1 where its code is the first word's cell and not the second's, 2 where it
-        is the other way round, 0 else: under a uniform function, words' cells differ with 1 - 1/cells.
+        The symbol of a report is 1 if its code is the first word's cell and not the second's, 2 in the
+        opposite case, and 0 otherwise. Under a uniform function, the cells of two words differ with
+        probability 1 - 1/cells.
         """
         inputs = self._words.ends() if pair is None else pair
         both = [self._admit(each) for each in inputs]
@@ -199,8 +200,9 @@ class HeavyHitters(Mechanism):
 
         The arguments are those of `Mechanism.randomize`. Words are integers or bytes, or strings of the
         alphabet; "packed" packs each of the three arrays. With `first`, a whole number, record i has the
-        group and the hash function of the public number ``first + i``, which client and server imply, and a
-        report is the code alone: no client chooses the others. No two records should have the same number.
+        group and the hash function of the public number ``first + i``, which client and server both know. A
+        report is then the code alone, and no client can choose its group or function. No two records should
+        have the same number.
         """
         if first is not None:
             if unknown:
@@ -252,7 +254,7 @@ class HeavyHitters(Mechanism):
         return groups, (words[:, 1] >> np.uint64(32)).astype(np.uint32)
 
     def numbered(self, codes: ArrayLike, first: int) -> WordReports:
-        """Return reports of codes that were randomized with `first`: what was implied is put beside them.
+        """Add the groups and hash functions to codes that were randomized with `first`.
 
         Parameters
         ----------
@@ -285,7 +287,7 @@ class HeavyHitters(Mechanism):
         return checked(reports, len(self._lengths), self.cells)
 
     def decode(self, reports: Any) -> WordReports:
-        """Return reports, checked to be in range: by itself none stands for a word."""
+        """Return reports, checked to be in range; a single report does not stand for a word."""
         return self._check(reports)
 
     def accumulator(self) -> PrefixAccumulator:
@@ -301,8 +303,8 @@ class HeavyHitters(Mechanism):
     ) -> float:
         """Return how far liars may move the share of a word that is named beforehand; see `GRR.influence`.
 
-        Where reports are `numbered`, liars have the groups that their numbers say. Otherwise all of them may
-        be of the last group, which shares are estimated from. Which words are found is not bounded.
+        If reports are `numbered`, the numbers determine the liars' groups. Otherwise all liars may claim the
+        last group, from which shares are estimated. The bound does not cover which words are found.
         """
         if not checks.flag("numbered", numbered):
             return super().influence(share, mean=mean, total=total)
@@ -324,9 +326,10 @@ class HeavyHitters(Mechanism):
         Returns
         -------
         Estimate
-            Shape (t,), or fewer where there are fewer words; the largest share first, `labels` the words. The
-            shares are those of the last group, unbiased for a word that is given beforehand; the largest of
-            many are too large by chance. A word whose share is not several times its `stderr` may be none.
+            Shape (t,), or fewer if there are fewer words, in descending order of share; `labels` are the
+            words. The shares come from the last group. They are unbiased for a word that you name beforehand;
+            the largest of many are too large by chance. A word whose share is not several times its `stderr`
+            may be a false find.
 
         Raises
         ------
@@ -342,15 +345,15 @@ class HeavyHitters(Mechanism):
         return self._hashed.chances()
 
     def worst_variance(self) -> float:
-        """Return the variance of a word's indicator by one of n reports, of a word that the record has.
+        """Return the variance of one report's indicator for the word that the record has.
 
-        A group's reports are one in G of all: the variance in the group, times G; see
+        One report in G is of the last group, so this is the variance within the group, times G; see
         `Mechanism.worst_variance`.
         """
         return len(self._lengths) * indicator_spread(2, *self._check_informative())[0]
 
     def mean_variance(self) -> float:
-        """Return the same of a word that the record has not: one of many; see `Mechanism.mean_variance`."""
+        """Return the variance of one report's indicator for another word; see `Mechanism.mean_variance`."""
         p, q = self._check_informative()
         return len(self._lengths) * q * (1.0 - q) / (p - q) ** 2
 
@@ -387,11 +390,11 @@ class WordReports(NamedTuple):
     Attributes
     ----------
     groups : ndarray of unsigned int, shape (n,)
-        Which beginning each is about, drawn without looking at the word.
+        The prefix that each report is about, drawn without looking at the word.
     seeds : ndarray of uint32, shape (n,)
         The public hash function of each, drawn likewise.
     codes : ndarray of unsigned int, shape (n,)
-        The randomized cell of the beginning under that function.
+        The randomized cell of the prefix under that function.
     """
 
     groups: NDArray[Any]

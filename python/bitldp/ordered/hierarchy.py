@@ -17,7 +17,7 @@ from bitldp.client.program import ClientProgram
 from bitldp.client.record import ClientRecord, Type
 from bitldp.estimate.estimates import Estimate
 from bitldp.letters.reach import Reach, checked_part
-from bitldp.mechanism.attributes.base import Attributes
+from bitldp.mechanism.attributes.shared import SharedBudget
 from bitldp.mechanism.base import Takes
 from bitldp.mechanism.described import spreads
 from bitldp.mechanism.law import Experiment, Pair
@@ -43,11 +43,11 @@ _MOST = 1_000_000  # values
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Hierarchy(Attributes):
+class Hierarchy(SharedBudget):
     """Hierarchy of ranges: for unbiased shares of any range, and quantiles, of ordered values.
 
-    Values are the leaves of a tree, a node of which stands for a range of them. A public random number picks
-    the level at which a record answers, by a block design over that level's nodes.
+    Values are the leaves of a tree, and each node stands for a range of values. A public random number
+    selects the level at which a record answers, with a block design over the nodes of that level.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ class Hierarchy(Attributes):
     epsilon : float
         Exact epsilon of a record, finite, zero or more: a record answers once, with all of it.
     branching : int
-        Children of a node, B, 2 to 1024. Fewer mean more levels, and so fewer reports about each; more mean
-        that a range is of more nodes. From 2 to 6 the errors differ by a tenth or two.
+        Children of a node, B, 2 to 1024. A smaller B means more levels, and so fewer reports about each. A
+        larger B means that a range consists of more nodes. From 2 to 6 the errors differ by 10 to 20 %.
 
     Raises
     ------
@@ -66,13 +66,13 @@ class Hierarchy(Attributes):
 
     Notes
     -----
-    Neighbouring records hold any two values; which level was drawn is public and independent of the value.
-    A report is a pair (indices, codes) of shape (n, 1) each: the level from the top down, and the code of
-    `attributes`, whose oracle it is. Estimates of all levels are averaged and made consistent: the shares of
-    a node's children add up to its own, and all shares to 1. They have no bias, so that a share may lie below
-    0. Standard errors are of the closed form, random bits and the sampling of records together. Sources:
-    Kulkarni, Cormode and Srivastava, "Answering range queries under local differential privacy", VLDB 2019;
-    Hay et al., VLDB 2010 (consistency).
+    Neighbouring records hold any two values; which level was drawn is public and independent of the value. A
+    report is a pair (indices, codes) of shape (n, 1) each: the level, counted from the top, and the code of
+    the mechanism of that level in `attributes`. The estimates of all levels are averaged and made consistent:
+    the shares of a node's children add up to its own, and all shares to 1. They are unbiased, so a share may
+    be below 0. Standard errors are in closed form, and cover random bits and the sampling of records.
+    Sources: Kulkarni, Cormode and Srivastava, "Answering range queries under local differential privacy",
+    VLDB 2019; Hay et al., VLDB 2010 (consistency).
 
     Examples
     --------
@@ -178,7 +178,7 @@ class Hierarchy(Attributes):
         Returns
         -------
         Estimate
-            Of that shape: shares; times the number of records they are counts.
+            Shares, in that shape. Multiply them by the number of records to get counts.
 
         Raises
         ------
@@ -189,7 +189,7 @@ class Hierarchy(Attributes):
         return self.accumulator()._filled(reports).estimate_range(start, stop)
 
     def estimate_quantile(self, reports: Any, q: ArrayLike) -> Estimate:
-        """Estimate the values below which shares `q` of the records are: 0.5 is the median.
+        """Estimate quantiles: the values below which shares `q` of the records lie; 0.5 is the median.
 
         Parameters
         ----------
@@ -201,8 +201,8 @@ class Hierarchy(Attributes):
         Returns
         -------
         Estimate
-            Shape of `q`: numbers from 0 to size, the records of value v spread evenly from v to v + 1. The
-            standard error is that of the distribution function there, over its slope.
+            Shape of `q`: numbers from 0 to size. Records of value v count as spread evenly from v to v + 1.
+            The standard error is that of the distribution function at the quantile, divided by its slope.
 
         Raises
         ------
@@ -244,13 +244,13 @@ class Hierarchy(Attributes):
         Parameters
         ----------
         start, stop : array_like of int
-            Ends of ranges, as of `estimate_range`.
+            Ends of ranges, as in `estimate_range`.
 
         Returns
         -------
         ndarray of float64
-            Of the shape that they broadcast to. All values are taken to be as frequent, and every level to
-            have as many of the n reports; the sampling of records is included.
+            In the shape that they broadcast to. It assumes that all values are equally frequent and that
+            every level has equally many of the n reports. The sampling of records is included.
 
         Raises
         ------
@@ -295,13 +295,13 @@ class Hierarchy(Attributes):
         share : float
             Liars among the clients, 0 to 1.
         start, stop : array_like of int
-            Ends of ranges, as of `estimate_range`.
+            Ends of ranges, as in `estimate_range`.
 
         Returns
         -------
         ndarray of float64
-            Of the shape that they broadcast to: a bound, whatever the honest shares are. Liars choose the
-            level that their reports are about, so it grows with the levels.
+            In the shape that they broadcast to: a bound that holds whatever the honest shares are. Liars
+            choose the level of their reports, so the bound grows with the number of levels.
 
         Raises
         ------

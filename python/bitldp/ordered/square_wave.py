@@ -54,17 +54,17 @@ class SquareWave(Numeric):
     """Square wave (SW): reports a value near the number, for its distribution: shares, median, quantiles.
 
     The window around a number of [0, 1] reaches b = (e e^e - e^e + 1)/(2 e^e (e^e - 1 - e)) to either side, e
-    the epsilon, and reports lie in [-b, 1 + b]: wider than the numbers, so that those at the ends have whole
-    windows, too.
+    the epsilon, and reports lie in [-b, 1 + b], a wider range than the numbers, so that numbers at the ends
+    have whole windows, too.
 
     Parameters
     ----------
     epsilon, features, interval, spend, k, clip, unit
         As of `Numeric`.
     cells : int
-        Points of the interval that the distribution is estimated at, 2 to 4096, evenly from end to end; a
-        number is dithered to one of the two beside it. Fewer are smoothed more: at 128, two humps at epsilon
-        1 cost twice the error.
+        Points at which the distribution is estimated, 2 to 4096, evenly from end to end of the interval. A
+        number is dithered to one of its two neighbours. Fewer points smooth more: a distribution with two
+        humps at epsilon 1 has twice the error at 128 points.
 
     Raises
     ------
@@ -74,12 +74,12 @@ class SquareWave(Numeric):
 
     Notes
     -----
-    Neighbouring records differ in any way. The law is a window of m in ``cells + m - 1`` cells, m the nearest
-    to 2 b cells, of exact epsilon. `estimate_mean` is unbiased by letters, as of `Piecewise`, whose variance
-    is less from epsilon 2 up. `estimate_distribution` and `estimate_quantile` maximise the likelihood with
-    smoothing (EMS), which has a bias: toward distributions without gaps and steps. Source: Li, Wang, Lopuhaa-
-    Zwakenberg, Li and Skoric, "Estimating numerical distributions under local differential privacy", SIGMOD
-    2020, Sections 5 and 5.5.
+    Neighbouring records differ in any way. The law is a window of m in ``cells + m - 1`` cells with exact
+    epsilon, where m is the number nearest to 2 b cells. `estimate_mean` is unbiased. From epsilon 2 on,
+    `Piecewise` estimates means with less variance. `estimate_distribution` and `estimate_quantile` maximise
+    the likelihood with smoothing (EMS), which is biased toward distributions without gaps and steps. Source:
+    Li, Wang, Lopuhaa- Zwakenberg, Li and Skoric, "Estimating numerical distributions under local differential
+    privacy", SIGMOD 2020, Sections 5 and 5.5.
 
     Examples
     --------
@@ -129,23 +129,23 @@ class SquareWave(Numeric):
         )
 
     def estimate_distribution(self, reports: ArrayLike, *, resamples: int = 50, seed: int = 0) -> Estimate:
-        """Estimate how the numbers are distributed: the share of records at each point of the interval.
+        """Estimate the distribution of the numbers: the share of records at each point of the interval.
 
         Parameters
         ----------
         reports : array_like of int, or SampledReports
             Codes of n >= 1 records as `randomize` gives them.
         resamples : int
-            How many times the counts of reports are drawn again for the standard errors, 2 or more.
+            Number of bootstrap draws of the counts for the standard errors, 2 or more.
         seed : int
-            Of those draws, zero or more; the estimate does not depend on it.
+            Seed of those draws, zero or more. The estimate does not depend on it.
 
         Returns
         -------
         Estimate
             Shape (cells,), or (features, cells) for several; `labels` are the `points`. Shares are zero or
-            more and sum to 1. `stderr` is of the bootstrap: it covers the random bits and the sampling of
-            records, and not the bias of the smoothing.
+            more and sum to 1. `stderr` is from the bootstrap: it covers the random bits and the sampling of
+            records, but not the bias of the smoothing.
 
         Raises
         ------
@@ -165,9 +165,9 @@ class SquareWave(Numeric):
         shares : array_like of float, shape (cells,)
             Shares of the records at each of the `points`, zero or more, of sum 1.
         users : int
-            How many records are drawn of it, 1 or more.
+            Number of records to draw from it, 1 or more.
         draws : int
-            How often, 1 or more.
+            Number of simulations, 1 or more.
         seed : int
             Of the draws, zero or more.
 
@@ -199,7 +199,7 @@ class SquareWave(Numeric):
     def estimate_quantile(
         self, reports: ArrayLike, q: ArrayLike, *, resamples: int = 50, seed: int = 0
     ) -> Estimate:
-        """Estimate the numbers below which shares `q` of the records are: 0.5 is the median.
+        """Estimate quantiles: the numbers below which shares `q` of the records lie; 0.5 is the median.
 
         Parameters
         ----------
@@ -213,8 +213,8 @@ class SquareWave(Numeric):
         Returns
         -------
         Estimate
-            Shape of `q`, after an axis of features where there are several, in the units of the numbers. A
-            point's share counts as spread evenly over half the way to its neighbours.
+            Shape of `q`, in the units of the numbers; with several features, an axis of features comes first.
+            The share of a point counts as spread evenly, half the way to its neighbours.
 
         Raises
         ------

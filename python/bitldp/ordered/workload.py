@@ -59,13 +59,13 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
         of each), and "marginals" of a table with `attributes` (the shares of the values of each, then of
         each two together).
     categories : int, sequence or Categories
-        k, 2 to 512: how many, or their labels, as of `GRR`.
+        k, 2 to 512: how many, or their labels, as in `GRR`.
     epsilon : float
-        Privacy budget of a record, 0 or from 1e-3 to 20; the exact epsilon is at most that, and less by a
-        relative 1e-13.
+        Privacy budget of a record, 0 or from 1e-3 to 20. The exact epsilon is lower by at most a relative
+        1e-13.
     attributes : sequence of int, optional
-        How many values each attribute of a table has, for "marginals": their product is k, and category
-        ``numpy.ravel_multi_index(record, attributes)`` is a record.
+        Number of values of each attribute of a table, for "marginals". Their product is k, and a record is
+        the category ``numpy.ravel_multi_index(record, attributes)``.
 
     Raises
     ------
@@ -76,20 +76,21 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
 
     Notes
     -----
-    Neighbouring records hold any two categories. A report is the code of a set of categories, which is
-    e^epsilon times as likely from its members as from the others; sets and chances are those of least total
-    variance (the sum over the answers, inputs uniform): a convex program, solved to 1e-8 up to 20 categories,
-    where all sets are compared, and by a search for more. `certificate` says how near the result is to a
-    bound for every unbiased mechanism, whatever its reports are, and is checked from the law itself. No
-    estimate changes a design's privacy: `estimate` takes other questions, too. An accumulator's own estimate,
-    and `influence`, are about the frequencies, where the design tells them.
+    Neighbouring records hold any two categories. A report is the code of a set of categories. It is e^epsilon
+    times as likely from members of the set as from other categories. The sets and their probabilities have
+    the least total variance: the sum over the answers, for uniform inputs. This is a convex program. Up to 20
+    categories it is solved to 1e-8 over all sets, and by a search for more. `certificate` says how near the
+    result is to a bound for every unbiased mechanism, whatever its reports are; it is checked from the law
+    itself. `estimate` also answers other questions, since estimates do not affect privacy. An accumulator's
+    own estimate, and `influence`, are about the frequencies, if the design can estimate them.
 
-    Up to 12 categories a design takes a fifth of a second, up to 20 some seconds, for 64 about a minute,
-    above that minutes; it is kept in the cache of designs. Another machine may find another table of as
-    little variance. So client and server share one mechanism as a pickle, which holds the table;
-    `fingerprint` tells tables apart.
+    A design takes a fifth of a second for up to 12 categories, some seconds for up to 20, about a minute for
+    64, and minutes above that. It is kept in the cache of designs. Another machine may find a different table
+    with as little variance. Share one mechanism between client and server as a pickle, which holds the table;
+    `fingerprint` identifies it.
 
-    The sampler reads the row that the input chooses: above 32 reports that is not constant-time.
+    The sampler reads the table row that the input selects. With more than 32 reports this is not
+    constant-time.
 
     Sources: Kairouz, Oh and Viswanath, JMLR 17 (2016), for sets; McKenna, Maity, Mazumdar and Miklau, VLDB
     2020, for the workload factorization mechanism, which descends to a local optimum of the same.
@@ -301,8 +302,8 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
         reports : array_like of int
             Reports of n >= 1 records, of the shapes that `randomize` returns.
         questions : array_like of float, shape (answers, categories), optional
-            What each category counts for in each answer. None: those of the workload. Others are answered at
-            the variance that the design has for them.
+            Weight of each category in each answer. None: the questions of the workload. Other questions have
+            the variance that this design gives them.
 
         Returns
         -------
@@ -320,7 +321,8 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
     def estimate_frequencies(self, reports: ArrayLike, *, project: bool = False) -> Estimate:
         """Estimate the frequency of every category, where the design tells it; see `GRR`.
 
-        Designs for histograms, ranges and distribution functions can, those for few questions cannot.
+        Designs for histograms, ranges and distribution functions can estimate them. Designs for few questions
+        cannot.
         """
         return self.accumulator()._filled(reports).estimate(project=project)
 
@@ -386,11 +388,11 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
 
     @cached_property
     def certificate(self) -> Certificate | None:
-        """How near `total_variance` is to a bound for all unbiased mechanisms; None if that is not within 2.
+        """Proof of how near `total_variance` is to a bound for unbiased mechanisms; None beyond factor 2.
 
-        Up to 20 categories it compares all sets of them, which takes up to a second. For more it is the bound
-        of eigenvalues (`bitldp.design.pricing`), near while e^(epsilon/2) is well below the number of
-        categories.
+        Up to 20 categories the bound compares all sets, which takes up to a second. For more it is the bound
+        of eigenvalues (`bitldp.design.pricing`), which is tight as long as e^(epsilon/2) is well below the
+        number of categories.
         """
         if self._release.epsilon == 0.0:
             return None
@@ -399,7 +401,7 @@ class WorkloadDesign(Designed, Labelled, Frequencies):
 
     @property
     def bound(self) -> float | None:
-        """The least total variance that is not ruled out at this epsilon, inputs uniform; None if unknown."""
+        """Lower bound on the total variance at this epsilon, for uniform inputs; None if unknown."""
         return None if self.certificate is None else self.certificate.bound
 
     def _reach(self, total: bool = False) -> tuple[Reach]:

@@ -169,7 +169,7 @@ class CandidateRelease(Frequencies):
         return self._points
 
     def encode(self, x: ArrayLike) -> NDArray[Any]:
-        """Return the code of the candidate nearest to each point, for inputs that are no candidates.
+        """Return the code of the candidate nearest to each point, for inputs that are not candidates.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class CandidateRelease(Frequencies):
         Returns
         -------
         ndarray of unsigned int, shape (n,)
-            Codes of least loss; of the first one of equals.
+            Codes of least loss; among equals, the first.
 
         Raises
         ------
@@ -201,8 +201,7 @@ class CandidateRelease(Frequencies):
     def decode_bias(self) -> float:
         """Return the largest distance of the mean of `decode` from the candidate, for points on a line.
 
-        The largest over all candidates of up to 2048, over 64 of them and the ends, which are the worst, of
-        more.
+        Up to 2048 candidates, all of them are tried. For more, 64 of them and the ends, which are the worst.
 
         Raises
         ------

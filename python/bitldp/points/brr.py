@@ -69,28 +69,28 @@ class BRR(CandidateRelease, TwoChances):
     epsilon : float
         Privacy budget of one `unit`, finite, zero or more; the exact epsilon is at most that (see Notes).
     m : {"paper", "best"}, int, or sequence of int
-        How many candidates are favoured. "paper": Algorithm 2, by its corrected closed form on equidistant
-        points. "best": the m of least global expected error. A number from 1 (that is GRR) to N - 1; one for
-        each region where there are regions. `m` holds the number(s) afterwards.
+        How many candidates are favoured. "paper": Algorithm 2, in its corrected closed form for equidistant
+        points. "best": the m of least global expected error. An int: from 1 (equal to GRR) to N - 1; with
+        regions, a sequence of one number per region. The attribute then holds the chosen number(s).
     prior : array_like of float, shape (N,), optional
-        How often each candidate is expected; public. Zero or more, in each region not all zero. None: all
-        alike. It chooses the "best" m, and `expected_error` is the mean over it; the guarantee does not
-        depend on it. A law that is shaped by it in every cell: `OptimalUtility`.
+        Expected frequency of each candidate; public. Zero or more, in each region not all zero. None:
+        uniform. It determines the "best" m, and `expected_error` is the mean over it. The guarantee does not
+        depend on it. For a law that adapts to the prior in every cell, use `OptimalUtility`.
     metric : {"euclidean", "manhattan", "haversine"}, callable, or array of shape (N, N)
-        Loss of reporting b for a: by name ("haversine" takes (latitude, longitude) in degrees and gives km),
-        by a function of two arrays of shape (n, d) that gives the table of losses, as
-        ``scipy.spatial.distance.cdist`` does, or as that table between the candidates.
+        Loss of reporting b for a. Either a name ("haversine" takes (latitude, longitude) in degrees and gives
+        km), a function of two arrays of shape (n, d) that returns the table of losses, like
+        ``scipy.spatial.distance.cdist``, or the table itself.
     utility : {"jaccard"} or callable, optional
         In place of `metric`, where larger is better. "jaccard" is x y/(x^2 + y^2 - x y), Eq. 13 (Tanimoto).
     interval : (float, float), optional
-        With a number of candidates: they are equidistant points of this interval and inputs are real values,
-        clipped to it.
+        If `candidates` is a number: the candidates are equidistant points of this interval, and inputs are
+        real values, which are clipped to it.
     rounding : {"nearest", "dither"}
         How a real value becomes a candidate: the nearest one (the paper), or one of its two neighbours so
         that the mean is the value.
     regions : array_like, shape (N,), optional
-        Public label of each candidate. A report stays in the region of its input, each region having its own
-        m and N; the guarantee is that of the worst region, and the region itself is public.
+        Public label of each candidate. A report stays in the region of its input, so the region is public.
+        Each region has its own m and N. The guarantee is that of the worst region.
     features : int
         Values of a record, each released by itself.
     unit : {"record", "feature"}
@@ -103,15 +103,15 @@ class BRR(CandidateRelease, TwoChances):
 
     Notes
     -----
-    Neighbouring records are any two candidates (of the same region, if there are regions). Where m >= 2,
-    candidates at the ends of a line have the same law, so that no unbiased decode exists; of other candidates
-    the rows of the law may be independent, and then its inverse (of up to 2048) makes estimates. No
-    probability is nearer to 1 than 1 - 2**-53, so the exact epsilon of a value is at most
-    36.74 + ln((N - m)/m), however large the budget. Losses of a candidate that differ by no more than 1e-12
-    of its largest are ties: the candidate itself comes first, then the lower code.
+    Neighbouring records are any two candidates (of the same region, if there are regions). If m >= 2,
+    candidates at the ends of a line have the same law, so no unbiased decode exists. For other candidates,
+    the rows of the law may be independent; estimates then use its inverse (up to 2048 candidates). No
+    probability is nearer to 1 than 1 - 2**-53, so the exact epsilon of a value is at most 36.74 + ln((N -
+    m)/m), however large the budget. Losses of a candidate that differ by at most 1e-12 of its largest loss
+    are ties: the candidate itself comes first, then the lower code.
 
-    For equidistant points no branch and no address depends on the input. Other candidates, and regions, look
-    windows up in tables by the input: that is not constant-time.
+    For equidistant points, no branch and no memory address depends on the input. Other candidates, and
+    regions, use the input to look up windows in tables, which is not constant-time.
 
     Examples
     --------
@@ -156,7 +156,7 @@ class BRR(CandidateRelease, TwoChances):
 
     @property
     def channel(self) -> Window:
-        """The channel: its `high` is the law; mute at epsilon 0."""
+        """The channel: its `high` is the law; uninformative at epsilon 0."""
         return self._release.channel
 
     @property

@@ -72,7 +72,7 @@ def largest_root(function: Callable[[float], float], target: float, start: float
 class Exponential(CandidateMatrix):
     """Exponential mechanism: reports a candidate more often the nearer it is to the truth.
 
-    One at loss d from the truth has the weight exp(-s d).
+    A candidate at loss d from the truth has the weight exp(-s d).
 
     Parameters
     ----------
@@ -84,8 +84,8 @@ class Exponential(CandidateMatrix):
         Privacy budget of one `unit`, finite, zero or more.
     calibration : {"exact", "paper"}
         "exact": the scale s at which the exact epsilon of the integers is `epsilon`, or just below it.
-        "paper": s = eps/(2 D), D the largest difference that the input makes to the loss of a report. The
-        claim then holds with slack: on equidistant points the exact epsilon is half of it.
+        "paper": s = eps/(2 D), where D is the largest difference that the input makes to the loss of a
+        report. The claim then holds with slack: on equidistant points, the exact epsilon is half of it.
     metric, interval, features, unit
         As of `BRR`.
     utility : {"jaccard"} or callable, optional
@@ -94,8 +94,8 @@ class Exponential(CandidateMatrix):
         How a real value becomes a candidate: the nearest one, or one of its two neighbours so that the mean
         is the value.
     regions : array_like, shape (N,), optional
-        Public label of each candidate. A report stays in the region of its input; the guarantee is that of
-        the worst region, and the region itself is public.
+        Public label of each candidate. A report stays in the region of its input, so the region is public.
+        The guarantee is that of the worst region.
 
     Raises
     ------
@@ -105,14 +105,15 @@ class Exponential(CandidateMatrix):
     Notes
     -----
     Neighbouring records are any two candidates (of the same region, if there are regions). The rows of the
-    law have different normalisers, so its epsilon is not s D, nor 2 s D: s is found on the table itself. At
-    equal exact epsilon, `BRR` with the best m has the smaller expected error on equidistant points, and
-    `OptimalUtility` the least; but the rows of this law are independent, so that, unlike with BRR,
-    frequencies and means can be estimated without bias. No probability is below 2**-64, so the exact epsilon
-    of a value is at most 44.36, however large the budget. Sources: McSherry and Talwar, "Mechanism design via
-    differential privacy", FOCS 2007; as a baseline, Zhang, Zhu, Chen and Hu, arXiv:2504.20926.
+    law have different normalisers, so its epsilon is neither s D nor 2 s D: s is found on the table itself.
+    At equal exact epsilon on equidistant points, `BRR` with the best m has a smaller expected error, and
+    `OptimalUtility` the smallest. Unlike with BRR, the rows of this law are independent, so you can estimate
+    frequencies and means without bias. No probability is below 2**-64, so the exact epsilon of a value is at
+    most 44.36, however large the budget. Sources: McSherry and Talwar, "Mechanism design via differential
+    privacy", FOCS 2007; as a baseline, Zhang, Zhu, Chen and Hu, arXiv:2504.20926.
 
-    The sampler reads the row that the input chooses: above 32 candidates that is not constant-time.
+    The sampler reads the table row that the input selects. With more than 32 candidates this is not
+    constant-time.
 
     Examples
     --------

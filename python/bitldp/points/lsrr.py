@@ -130,19 +130,20 @@ class LSRR(CandidateMatrix):
         Privacy budget of one `unit`, finite, zero or more.
     calibration : {"exact", "paper"}
         "paper": c = e^epsilon. The rows have different normalisers, since inputs have groups of different
-        sizes; so the claim (`epsilon`) fails unless all sizes are the same, and a `PrivacyClaimWarning` says
-        so. "exact": the c at which the exact epsilon of the integers is `epsilon`, or just below it.
+        sizes. The claim (`epsilon`) therefore holds only if all sizes are the same; otherwise a
+        `PrivacyClaimWarning` is issued. "exact": the c at which the exact epsilon of the integers is
+        `epsilon`, or just below it.
     encoding : array_like of str, shape (N,), optional
         Public codes of equal length. None: `location_codes` of the candidates, with 46 bits.
     prefixes : sequence of int, optional
-        Lengths of common prefixes, descending, that part the groups: the first group shares at least
-        ``prefixes[0]`` characters with the input, the next at least ``prefixes[1]``, ..., the last one fewer
-        than the last of them. None: of all divisions into `groups`, the one of least expected error at
-        c = e^epsilon, in each region by itself; see `divisions`.
+        Lengths of common prefixes, descending, that separate the groups. The first group shares at least
+        ``prefixes[0]`` characters with the input, the next at least ``prefixes[1]``, and the last one fewer
+        than the last length. None: for each region, the division into `groups` that has the least expected
+        error at c = e^epsilon; see `divisions`.
     groups : int
-        How many groups where `prefixes` is None: 2 to 4, and at most as many as the common prefixes of a
-        region have different lengths. (Candidates of a region that all share the same, two equal points for
-        example, are one group: they are reported alike.)
+        Number of groups if `prefixes` is None: 2 to 4, and at most as many as there are different lengths of
+        common prefixes in a region. (Candidates of a region that all share the same prefix, for example two
+        equal points, form one group and are reported with equal probability.)
     metric, utility, interval, rounding, regions, features, unit
         As for `Exponential`.
 
@@ -154,13 +155,14 @@ class LSRR(CandidateMatrix):
     Notes
     -----
     Neighbouring records are any two candidates (of the same region, if there are regions). With m groups, a
-    report of group j has the weight 1 + (c - 1)(m - j)/(m - 1): c in the group that holds the input, 1 in the
-    farthest, equal steps between (as the authors' program computes it). Candidates of one group are equally
-    likely. So two inputs with the same groups have the same law, and then no unbiased decode exists. At
-    equal exact epsilon, `BRR` has the smaller expected error. With `regions`, releases stay within them: that
-    is how the paper of `BRR` compares the two.
+    report of group j has the weight 1 + (c - 1)(m - j)/(m - 1): c in the group that contains the input, 1 in
+    the farthest, with equal steps between (as in the authors' program). Candidates of one group are equally
+    likely. Two inputs with the same groups therefore have the same law, and then no unbiased decode exists.
+    At equal exact epsilon, `BRR` has the smaller expected error. With `regions`, reports stay within a
+    region, which is how the paper of `BRR` compares the two.
 
-    The sampler reads the row that the input chooses: above 32 candidates that is not constant-time.
+    The sampler reads the table row that the input selects. With more than 32 candidates this is not
+    constant-time.
 
     Examples
     --------
@@ -211,7 +213,7 @@ class LSRR(CandidateMatrix):
 
     @property
     def divisions(self) -> list[tuple[int, ...]]:
-        """The lengths of common prefixes that part the groups, for each region by ascending label."""
+        """The lengths of common prefixes that separate the groups, for each region by ascending label."""
         return list(self._divisions)
 
     def _channel(self, points: Points, members: Members, losses: Losses, epsilon: float) -> Matrix:

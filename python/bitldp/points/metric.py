@@ -35,32 +35,33 @@ _LEAST = 1e-4  # epsilon times the least distance, which doubles resolve
 class MetricPoints(OptimalUtility):
     """Points under a metric: the closer two points are, the harder they are to tell apart.
 
-    Known as d_X-privacy, and as geo-indistinguishability where the metric is that of a map.
+    Also known as d_X-privacy, and as geo-indistinguishability for distances on a map.
 
     Parameters
     ----------
     candidates : int or array_like
-        N points as of `Exponential`, no two of them alike: up to 1024 with ``method="kernel"``, up to 128
+        N points as in `Exponential`, no two of them alike: up to 1024 with ``method="kernel"``, up to 128
         with ``method="program"``.
     epsilon : float
         Budget for a distance of 1: the log-ratio of a report between candidates x and y is at most
         epsilon d(x, y), exactly and for every pair. 0, or at least 1e-4 for the least distance.
     metric : {"euclidean", "manhattan", "haversine"}, callable, or array_like of shape (N, N)
-        d, which is the loss of a report, too: symmetric, zero from a candidate to itself and above zero
-        otherwise. Where the triangle inequality fails, the shortest way round is what binds.
+        The distance d, which is also the loss of a report: symmetric, zero from a candidate to itself and
+        above zero otherwise. If the triangle inequality does not hold, the shortest path determines the
+        guarantee.
     method : {"kernel", "program"}
-        "kernel": weights c_y exp(-s d(x, y)), without a solver. "program": the least expected distance, by
-        a linear program (needs SciPy).
+        "kernel": weights c_y exp(-s d(x, y)), which need no solver. "program": the least expected distance,
+        from a linear program (needs SciPy).
     dilation : float
-        Of the spanner whose edges are the constraints of the program, 1 to 4. The larger, the fewer
-        constraints, and the further the program is from the optimum.
+        Dilation, 1 to 4, of the spanner whose edges are the constraints of the program. A larger dilation
+        means fewer constraints, and a result further from the optimum.
     prior : array_like of float, shape (N,), optional
         As of `OptimalUtility`. It shapes the law of the program, not that of the kernel.
     interval, features
         As of `Exponential`. A number counts as the candidate that it is rounded to. The distance of two
         records is the sum of those of their values; nothing is split.
     utility, rounding, regions, unit
-        Of the base; only their defaults are allowed.
+        Inherited; only their defaults are allowed.
 
     Raises
     ------
@@ -73,26 +74,27 @@ class MetricPoints(OptimalUtility):
 
     Notes
     -----
-    Neighbouring records are any two, at epsilon times their distance. `guarantee.record` is for the greatest
-    distance, and `slope` the exact epsilon for a distance of 1: the largest log-ratio by distance over all
-    pairs, from the integers of the sampler, rounded up.
+    Neighbouring records are any two records; the bound is epsilon times their distance. `guarantee.record`
+    holds for the greatest distance. `slope` is the exact epsilon for a distance of 1: the largest ratio of
+    log-ratio to distance over all pairs, from the integers of the sampler, rounded up.
 
     The kernel has an inverse, so that frequencies and means are estimated without bias. On equidistant points
     of a line it is the truncated geometric mechanism, within 1 % of the program for 64 candidates at epsilon
     0.5. On a grid of 8 by 8, epsilon 0.5, its expected distance is 18 % above that of the program. It takes
     about 0.5 s for 256 candidates and 5 s for 1024 of a line, 6 and 15 s for those of a grid.
 
-    The program has a row for each edge and report. A spanner of dilation 1 has the N - 1 steps of a line, but
-    nearly all pairs of a plane; at 1.1 a grid of 8 by 8 has 210 edges of 2016. It takes 1.3 s for 64 and 7 s
-    for 128 candidates of a line, 3 s for a grid of 8 by 8 and 14 s for one of 10 by 10; 256 take minutes.
-    Its optimum may leave out candidates and have no inverse.
+    The program has a row for each edge and report. On a line, a spanner of dilation 1 has N - 1 edges; in the
+    plane it has nearly all pairs. At dilation 1.1, a grid of 8 by 8 has 210 edges of 2016. The program takes
+    1.3 s for 64 and 7 s for 128 candidates of a line, 3 s for a grid of 8 by 8 and 14 s for one of 10 by 10;
+    256 candidates take minutes. Its optimum may leave out candidates and have no inverse.
 
-    Client and server share one mechanism as a pickle, as of `OptimalUtility`. Sources: Chatzikokolakis,
-    Andrés, Bordenabe and Palamidessi, "Broadening the scope of differential privacy using metrics", PETS
-    2013; Bordenabe, Chatzikokolakis and Palamidessi, CCS 2014 (the program and the spanner); ElSalamouny,
-    Chatzikokolakis and Palamidessi, POST 2014 (weights c of equal row sums).
+    Share one mechanism between client and server as a pickle, as with `OptimalUtility`. Sources:
+    Chatzikokolakis, Andrés, Bordenabe and Palamidessi, "Broadening the scope of differential privacy using
+    metrics", PETS 2013; Bordenabe, Chatzikokolakis and Palamidessi, CCS 2014 (the program and the spanner);
+    ElSalamouny, Chatzikokolakis and Palamidessi, POST 2014 (weights c of equal row sums).
 
-    The sampler reads the row that the input chooses: above 32 candidates that is not constant-time.
+    The sampler reads the table row that the input selects. With more than 32 candidates this is not
+    constant-time.
 
     Examples
     --------

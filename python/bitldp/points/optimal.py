@@ -45,8 +45,8 @@ class OptimalUtility(Designed, CandidateMatrix):
     epsilon : float
         Privacy budget of one `unit`; that of one value must be from 1e-3 to 30.
     prior : array_like of float, shape (N,), optional
-        How often each candidate is expected; public. Zero or more, in each region not all zero. None: all
-        alike. It shapes the law, not the guarantee, and `expected_error` is the mean over it.
+        Expected frequency of each candidate; public. Zero or more, in each region not all zero. None:
+        uniform. It determines the law, not the guarantee, and `expected_error` is the mean over it.
     metric, interval, rounding, regions, features, unit
         As of `Exponential`.
     utility : {"jaccard"} or callable, optional
@@ -64,17 +64,19 @@ class OptimalUtility(Designed, CandidateMatrix):
     Notes
     -----
     Neighbouring records are any two candidates (of the same region, if there are regions). The optimum often
-    leaves some candidates unreported (with little to spend, all but one) and gives several inputs the same
-    law: then no unbiased decode exists. Its expected loss is the least of all mechanisms with these
-    candidates, within a relative 1e-6 up to 300 candidates, and within 0.3 % of a bound from the dual program
-    (`bitldp.design.optimal`) for more; `BRR` with the best m is 1.07 to 1.30 times as far off on equidistant
-    points, and needs no solver. A program takes 0.01 s for 20 candidates, 0.3 s for 100 and up to 10 s for
-    300; the search for 1000 of a line 2 to 4 s, and up to half a minute with an uneven prior.
+    never reports some candidates (with a small budget, all but one) and gives several inputs the same law;
+    then no unbiased decode exists. Its expected loss is the least of all mechanisms with these candidates:
+    within a relative 1e-6 up to 300 candidates, and within 0.3 % of a bound from the dual program
+    (`bitldp.design.optimal`) for more. `BRR` with the best m has 1.07 to 1.30 times its expected loss on
+    equidistant points, and needs no solver. Solving takes 0.01 s for 20 candidates, 0.3 s for 100 and up to
+    10 s for 300. For 1000 candidates of a line the search takes 2 to 4 s, and up to half a minute with an
+    uneven prior.
 
-    Another version of the solver may find another table of the same loss. So client and server share one
-    mechanism as a pickle, which holds the table; `fingerprint` tells tables apart.
+    A different solver version may find a different table with the same loss. Share one mechanism between
+    client and server as a pickle, which holds the table; `fingerprint` identifies it.
 
-    The sampler reads the row that the input chooses: above 32 candidates that is not constant-time.
+    The sampler reads the table row that the input selects. With more than 32 candidates this is not
+    constant-time.
 
     Examples
     --------

@@ -19,9 +19,9 @@ _LARGE = 700.0  # e^700 is still a double; every formula has reached its limit b
 def nearest_first(losses: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return for every candidate the candidates from least to largest loss, ties to the lower index.
 
-    Equal distances differ in their last bits when they are computed from coordinates, and not alike on every
-    machine. So neighbours in the sorted row are ties if they differ by at most 1e-12 of the largest absolute
-    loss of the row. A candidate comes before others at the same loss, so that m = 1 favours the candidate
+    Equal distances that are computed from coordinates may differ in their last bits, and differently on each
+    machine. Neighbours in the sorted row are therefore ties if they differ by at most 1e-12 of the largest
+    absolute loss of the row. A candidate comes before others at the same loss, so m = 1 favours the candidate
     itself.
     """
     order = np.argsort(losses, axis=1, kind="stable")
@@ -93,7 +93,7 @@ def equidistant_width(count: int, epsilon: float) -> int:
 
 
 def printed_equidistant_width(count: int, epsilon: float) -> int:
-    """Return m as Algorithm 3 of the paper prints it, which is wrong: to compare, no more.
+    """Return m as Algorithm 3 of the paper prints it, which is wrong; for comparison only.
 
     From epsilon 1 on m is m1 alone (Theorem 1.2), and m2 = i + 1 for even i.
     """

@@ -109,14 +109,17 @@ class Recommendation:
     measure : str
         What `mean` and `worst` of a row are.
     criterion : {"mean", "worst", "variance"}
-        What counts: of the mechanisms within 2 % of the least mean or worst, the one of the fewest bits is
-        first; or, with "variance", the one of the least mean. The others are sorted by it.
+        Criterion of the order. With "mean" and "worst": among the mechanisms within 2 % of the least mean or
+        worst variance, the one with the fewest bits is first. With "variance": the one with the least mean.
+        The others are sorted by that variance.
     rows : tuple of Row
-        The comparison, the recommended one first; at the end what does not fit, with the reason.
+        The comparison, with the recommended mechanism first, and at the end those that do not fit, with the
+        reason.
     bound : Bound or None
-        What no mechanism of some kind is below, where that is known: its `value` and what it is of.
+        Lower bound on the variance of every mechanism of some kind, if it is known: its `value`, and the
+        kind.
     in_sum : InSum or None
-        What a secure sum would give, where it is known how many clients there are.
+        Result of a secure sum for comparison, if the number of clients is known.
     """
 
     task: str
@@ -128,7 +131,7 @@ class Recommendation:
 
     @property
     def mechanism(self) -> Mechanism:
-        """The recommended mechanism, ready to use; where reports are to be kept, `memoized` is."""
+        """The recommended mechanism, ready to use; for reports that are kept, use `memoized`."""
         if self.rows[0].kept:
             raise ValueError(
                 "collections: with fresh randomness at each the epsilons would add up; use memoized(key), or "
@@ -148,11 +151,11 @@ class Recommendation:
         Parameters
         ----------
         key : bytes or Secret
-            32 bytes, or what keeps them (`bitldp.tables.ReleaseKey`). Keep it with the data's owner for as
-            long as the question is asked: whoever holds it can test values, and without it the next answers
-            are new.
+            32 bytes, or an object that holds them (`bitldp.tables.ReleaseKey`). Keep the key with the owner
+            of the data for as long as you ask the question. Whoever holds it can test values; without it, the
+            next answers are new.
         question : str
-            Tells this question from others under the key: two of them about one value share no random bits.
+            Name of the question. Two questions about one value share no random bits under the key.
 
         Returns
         -------
@@ -175,8 +178,8 @@ class Recommendation:
     def left_out(self) -> tuple[Row, ...]:
         """Candidates that fit the task and were not compared, but might be recommended.
 
-        At most one row that is known to be better, for all others were left out for nothing; then those
-        whose numbers are not known before a design is solved or a library is installed.
+        At most one row that is known to be better, the best of them. Then those whose numbers are unknown
+        until a design is solved or a library is installed.
         """
         first, out = self.rows[0], [row for row in self.rows if row.mechanism is None and row.fits]
         known = [row for row in out if row.would is not None and self._is_beaten(first, row.would)]
@@ -230,7 +233,7 @@ class Recommendation:
 
     @property
     def proof(self) -> str:
-        """How far above the least that there could be the answer is at most, in one line."""
+        """How far the answer is above the lower bound, at most, in one line."""
         if self.bound is None or self.rows[0].mechanism is None:
             return "no lower bound is known for every mechanism here"
         what = self.bound.within(self.rows[0].cost(self.criterion))

@@ -1,7 +1,7 @@
 """Comparison of all mechanisms that fit a task, at the same exact epsilon, by variance and bits.
 
-Every number is computed from the integers of a mechanism that was built, not from a rule of thumb. What is
-compared is one line each of `REGISTRY`.
+Every number is computed from the integers of a mechanism that was built, not from a rule of thumb. `REGISTRY`
+lists the candidates.
 """
 
 from __future__ import annotations

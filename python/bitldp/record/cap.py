@@ -86,50 +86,50 @@ class RecordCap(OnlyCategories):
     Parameters
     ----------
     attributes : sequence
-        Categories of each attribute, 2 to 65,536: how many, or their labels, as of `CategoricalRecord`; 1
+        Categories of each attribute, 2 to 65,536: how many, or their labels, as in `CategoricalRecord`; 1
         to 4,096 attributes.
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
     m : int, optional
-        Attributes of a record that are drawn in public, without looking at it, 1 to 256. None, as for
-        `subset`, `hits` and `weights`: the number with the least mean variance; among those within 2 % of it,
-        that of the fewest bits. Holds the number afterwards.
+        Attributes that are drawn publicly for each record, without looking at it, 1 to 256. If `m`, `subset`,
+        `hits` or `weights` is None, bitldp chooses it: among the settings within 2 % of the least mean
+        variance, the one with the fewest bits. The attribute then holds the chosen number.
     subset : int or sequence of int, optional
-        Categories of the subset that is reported of each attribute, w. Holds the numbers afterwards.
+        Size w of the subset that is reported for each attribute. The attribute then holds the chosen numbers.
     hits : int, optional
-        Subsets that hold the true category from which on a report is likely, kappa, 1 to m. Holds the number
-        afterwards.
+        Threshold kappa, 1 to m: a report is likely if at least this many subsets contain the true category.
+        The attribute then holds the chosen number.
     aim : {"frequencies", "tables"}
-        Whose mean variance is meant: the frequencies of each attribute, or the cells of the joint tables of
-        two of them.
+        Which mean variance to minimise: that of the frequencies of each attribute, or that of the cells of
+        the joint tables of two attributes.
     weights : int or sequence of int, optional
-        How likely each attribute is to be drawn, by comparison: a set of attributes is as likely as the
-        product of their weights. None: such that chances are in proportion to deviations, where that lowers
-        the variance. Holds the weights afterwards.
+        Relative weights of the attributes in the draw: the probability of a set of attributes is proportional
+        to the product of their weights. None: probabilities in proportion to the deviations, if that lowers
+        the variance. The attribute then holds the chosen weights.
 
     Raises
     ------
     ValueError, TypeError
-        For a parameter out of its range, the message names it; and where the drawn attributes differ in law
-        in more than 256 ways.
+        For a parameter out of its range (the message names it), and if the drawn attributes have more than
+        256 different laws.
 
     Notes
     -----
-    Of each drawn attribute j a subset of w_j of its k_j categories is reported. Let t be the share of all
-    lists of subsets in which at least kappa hold the true category. With a public probability A, a report is
-    uniform among these, else among all: so epsilon = ln(1 + A/((1 - A) t)). The chances of a category to be
-    in its subset follow by counting, exactly, for each set that may be drawn; A is that of the set, so that
-    each has the exact epsilon of the budget or less. One attribute drawn is subset selection, all drawn with
-    kappa = m and w = 1 is randomized response on the product, and yes-or-no attributes with w = 1 are
-    PrivUnit on the hypercube.
+    For each drawn attribute j, a subset of w_j of its k_j categories is reported. Let t be the share of all
+    lists of subsets in which at least kappa subsets contain the true category. With a public probability A, a
+    report is uniform among these, otherwise among all. So epsilon = ln(1 + A/((1 - A) t)). The probability
+    that a subset contains a category follows by exact counting, for each set of attributes that may be drawn.
+    A depends on that set, so that each set has the exact epsilon of the budget or less. Special cases: one
+    drawn attribute is subset selection; all drawn with kappa = m and w = 1 is randomized response on the
+    product; yes-or-no attributes with w = 1 are PrivUnit on the hypercube.
 
-    Neighbouring records differ in any way. Which attributes were drawn is public, and part of the report
-    where not all are: a pair (indices, codes) of shape (n, m) each, or codes of shape (n, m, bits) where a
-    subset is no single category, with zeros behind the shorter ones. Where all are drawn, a tuple of arrays,
-    one for each run of attributes with the same categories and size.
+    Neighbouring records differ in any way. The draw of the attributes is public. If not all are drawn, it is
+    part of the report: a pair (indices, codes) of shape (n, m) each. If a subset is more than a single
+    category, the codes have the shape (n, m, bits), and shorter ones are padded with zeros. If all are drawn,
+    a report is a tuple of arrays, one for each run of attributes with the same categories and size.
 
-    Each attribute is estimated from its own reports, and tables of several attributes from those that have
-    all of them (`estimate_table`), which one sampled attribute cannot give.
+    Each attribute is estimated from its own reports. Joint tables (`estimate_table`) are estimated from the
+    reports that contain all of their attributes, so they need more than one drawn attribute.
 
     Sources: Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", JASA
     113 (2018), and Bhowmick et al., arXiv:1812.00984 (2018), for two categories; Ye and Barg, "Optimal
@@ -243,15 +243,9 @@ class RecordCap(OnlyCategories):
             )
         self._keep([answers[kind] for kind in kind_of])
 
-    def _of(self, epsilon: float) -> list[Any]:
-        raise NotImplementedError("the attributes share one channel")
-
-    def _mean_of(self, parts: Sequence[Any], scale: float) -> float:
-        raise NotImplementedError("the attributes share one channel")
-
     @property
     def k(self) -> int | None:  # type: ignore[override]
-        """Attributes that a report names, since not all are drawn; None where all are."""
+        """Number of attributes that a report names; None if all are drawn."""
         return None if self.m == len(self._sizes) else self.m
 
     @property
@@ -276,10 +270,6 @@ class RecordCap(OnlyCategories):
     @property
     def _chances(self) -> Sequence[float]:
         return self.chances
-
-    @property
-    def _scale(self) -> float:
-        raise NotImplementedError("attributes differ in their chance")
 
     def _symbols(self) -> tuple[Symbols, ...]:
         """Return the channels of a report; none at epsilon 0."""
@@ -470,8 +460,8 @@ class RecordCap(OnlyCategories):
         Raises
         ------
         ValueError, TypeError
-            If no unbiased decode exists: at epsilon 0, where the attributes are never drawn together, and
-            where reports leave out how they depend on each other.
+            If no unbiased decode exists: at epsilon 0, if the attributes are never drawn together, or if
+            reports do not show how they depend on each other.
         """
         chosen = self._chosen(attributes)
         return TableAccumulator(self, chosen, self._table_law(chosen))
@@ -520,8 +510,8 @@ class RecordCap(OnlyCategories):
         Returns
         -------
         tuple of ndarray of float64
-            Shape (n, categories) for each attribute. The draw of the attributes is included (what is not
-            drawn counts as 1/categories): see `CategoricalRecord.variance`.
+            Shape (n, categories) for each attribute. The draw of the attributes is included; an attribute
+            that is not drawn counts as 1/categories. See `CategoricalRecord.variance`.
 
         Raises
         ------
@@ -549,8 +539,8 @@ class RecordCap(OnlyCategories):
         Returns
         -------
         ndarray of float64
-            Shape (n, categories of the first, ...). What is not drawn together counts as one over the number
-            of cells.
+            Shape (n, categories of the first, ...). Attributes that are not drawn together count as one over
+            the number of cells.
 
         Raises
         ------
@@ -564,7 +554,7 @@ class RecordCap(OnlyCategories):
         return law.variance(table.reshape(-1, *(1,) * len(chosen), len(chosen)) == cells)
 
     def mean_variance(self) -> float:
-        """Return the mean `variance` over all it is of and uniform inputs; see `Mechanism.mean_variance`."""
+        """Return the mean `variance` over entries and uniform inputs; see `Mechanism.mean_variance`."""
         kinds = [(self._part_of(kind), self._by_kind[kind]) for kind in range(len(self._law.kinds))]
         means = [
             part.mean_variance() / chance + (1.0 / chance - 1.0) * (1.0 - 1.0 / part._cells) / part._cells

@@ -18,6 +18,7 @@ from bitldp.codecs import Categories
 from bitldp.estimate.estimates import Estimate
 from bitldp.mechanism.attributes.base import Answers, Attributes, AttributesAccumulator
 from bitldp.mechanism.attributes.release import EqualAttributes
+from bitldp.mechanism.attributes.shared import SharedBudget
 from bitldp.mechanism.parameters import Budget, CategoryNames, FieldId, Option, categories, one_of
 from bitldp.record.choice import ORACLES, indicators, indicators_worst, mean_indicators, oracle
 from bitldp.release.base import Call
@@ -177,7 +178,7 @@ class LabelledAttributes(Attributes):
         return replace(program, parts=parts)
 
     def decode(self, reports: Any) -> tuple[Answers, ...]:
-        """Return what the reports of each attribute stand for; see `Attributes.decode`.
+        """Return the decoded values of each attribute's reports; see `Attributes.decode`.
 
         Categories are labels, where the attribute has any.
         """
@@ -250,7 +251,7 @@ class OnlyCategories(LabelledAttributes):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CategoricalRecord(OnlyCategories):
+class CategoricalRecord(OnlyCategories, SharedBudget):
     """Record of several categories: sampled attributes get the whole budget, or all of them share it.
 
     Parameters
@@ -263,15 +264,16 @@ class CategoricalRecord(OnlyCategories):
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
     spend : {"sample", "split"}
-        "sample": a public coin, drawn without looking at the record, picks `k` attributes, each of which is
-        released with epsilon/k. "split": every attribute is released with its even share.
+        "sample": `k` attributes are drawn publicly, without looking at the record, and each is released with
+        epsilon/k. "split": every attribute is released with an equal share of the budget.
     k : int, optional
         Attributes of a record that are sampled, with "sample". None: the number with the least mean variance,
-        which is one but at large budgets. Holds the number afterwards.
+        which is 1 except for large budgets. The attribute then holds the chosen number.
     oracle : str or sequence of str
-        What answers for a category: "best", or the name of a class such as "GRR" and "OUE", one for all
+        Mechanism that releases a category: "best", or a class name such as "GRR" and "OUE", one for all
         attributes or one for each. "best" compares all of `bitldp.record.choice.ORACLES` by their exact mean
-        variance; among those within 2 % of the least, the one of the fewest bits. Holds the names afterwards.
+        variance, and takes the one with the fewest bits within 2 % of the least. The attribute then holds the
+        chosen names.
 
     Raises
     ------
@@ -280,13 +282,13 @@ class CategoricalRecord(OnlyCategories):
 
     Notes
     -----
-    Neighbouring records differ in any way. The epsilon of a record is the sum over its released attributes:
-    with "sample" that of the k worst oracles, for which attributes were drawn is public and independent of
-    the record; with "split" that of all.
+    Neighbouring records differ in any way. The epsilon of a record is the sum over its released attributes.
+    With "sample" it is that of the k worst oracles, because the draw of the attributes is public and
+    independent of the record. With "split" it is that of all attributes.
 
-    A report with "sample" is a pair (indices, codes) of shape (n, k) each; where an oracle's report is no
-    single code, the codes are bits of shape (n, k, bits), with zeros behind the shorter ones. With "split" it
-    is a tuple of arrays, one for each run of attributes with the same oracle.
+    With "sample", a report is a pair (indices, codes) of shape (n, k) each. If an oracle's report is more
+    than a single code, the codes are bits of shape (n, k, bits), and shorter ones are padded with zeros. With
+    "split", a report is a tuple of arrays, one for each run of attributes with the same oracle.
 
     Each attribute is estimated from its own reports. With d attributes, one sampled and an oracle of variance
     V, the variance of a frequency f from n records is about ``(d V + (d - 1) f (1 - f))/n``.
@@ -340,9 +342,9 @@ class CategoricalRecord(OnlyCategories):
         Returns
         -------
         tuple of ndarray of float64
-            Shape (n, size) for each attribute. The choice of the attributes is included (what is not sampled
-            counts as 1/size): over n records, of n times the variance of a frequency, where all categories
-            are as frequent; where they are not, the estimates do better.
+            Shape (n, size) for each attribute. The draw of the attributes is included; an attribute that is
+            not sampled counts as 1/size. Over n records this is n times the variance of a frequency if all
+            categories are equally frequent. If they are not, the estimates do better.
 
         Raises
         ------

@@ -126,8 +126,8 @@ class Padded(Labelled):
 class ItemSet(Padded, TwoChances):
     """Item sets by padding and sampling: for the number of records that hold each item.
 
-    A set is padded by dummies to `padding`, one of its items is drawn in secret, and released by randomized
-    response, which the secret draw amplifies, or by another oracle.
+    A set is padded with dummies to `padding` items. One of them is drawn in secret and released by randomized
+    response, whose privacy the secret draw amplifies, or by another oracle.
 
     Parameters
     ----------
@@ -136,11 +136,12 @@ class ItemSet(Padded, TwoChances):
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
     padding : int
-        Items l that a set is padded to, 1 to 65,536: about the 90th percentile of the sizes of sets, public.
-        Fewer lose what larger sets hold (see Notes), more cost variance, l**2 times that of one category.
+        Public number l of items that a set is padded to, 1 to 65,536: about the 90th percentile of the set
+        sizes. A smaller l loses items of larger sets (see Notes). A larger l costs variance, l**2 times that
+        of one category.
     oracle : {"best", "GRR", "BlockDesign", "OLH"}
-        What answers for the drawn item. "best": the least variance of a rare item; among those within 2 % of
-        it the one of the fewest bits. Holds the name afterwards.
+        Mechanism that releases the drawn item. "best": among those within 2 % of the least variance for a
+        rare item, the one with the fewest bits. The attribute then holds the chosen name.
 
     Raises
     ------
@@ -149,21 +150,21 @@ class ItemSet(Padded, TwoChances):
 
     Notes
     -----
-    A record is a row of d zeros and ones (`indicators` makes them of lists of items). Neighbouring records
-    are any two sets, of any sizes, the empty one among them.
+    A record is a row of d zeros and ones (`indicators` makes them from lists of items). Neighbouring records
+    are any two sets of any sizes, including the empty set.
 
-    Estimates have no bias for sets of at most l items. An item of a set of m > l items is drawn with 1/m, not
-    1/l, so that such a set counts l/m: what is estimated is the mean over records of
-    ``1[item in set] min(1, l/m)``, never above the frequency. Frequencies of items sum to the mean size, not
-    to 1, and are not projected.
+    Estimates are unbiased for sets of at most l items. An item of a set of m > l items is drawn with
+    probability 1/m, not 1/l, so such a set counts l/m. The estimate is the mean over records of ``1[item in
+    set] min(1, l/m)``, which never exceeds the frequency. Frequencies of items sum to the mean size, not to
+    1, and are not projected.
 
-    Randomized response of the d + l items and dummies spends ln(l (e^epsilon - 1) + 1), which the draw brings
-    back to epsilon: exact, of the integers of response and draw. No other oracle is amplified: with a block
-    or a hash a report speaks for several items, which may be all of a set. It is best while d + l is below
-    about 4 l**2 e^epsilon.
+    Randomized response on the d + l items and dummies has the epsilon ln(l (e^epsilon - 1) + 1), which the
+    draw reduces to epsilon: exactly, by the integers of response and draw. Other oracles are not amplified:
+    their blocks or hashes count for several items, which may be all items of a set. Randomized response is
+    the best oracle while d + l is below about 4 l**2 e^epsilon.
 
-    A draw looks for the item by its place in the set, by the same steps for every set. Source: Wang, Li and
-    Jha, "Locally differentially private frequent itemset mining", IEEE S&P 2018, Sections IV and V.
+    The draw finds the item by its position in the set, with the same steps for every set. Source: Wang, Li
+    and Jha, "Locally differentially private frequent itemset mining", IEEE S&P 2018, Sections IV and V.
 
     Examples
     --------
@@ -248,7 +249,7 @@ class ItemSet(Padded, TwoChances):
         Parameters
         ----------
         sets : iterable of iterables
-            The items of each record: integers from 0, or labels; twice the same is once.
+            The items of each record: integers from 0, or labels. Repeated items count once.
 
         Returns
         -------
@@ -257,7 +258,7 @@ class ItemSet(Padded, TwoChances):
         Raises
         ------
         ValueError, TypeError
-            For an item that is none.
+            For an unknown item.
         """
         lists = [list(each) for each in sets]
         table = np.zeros((len(lists), self._size), np.uint8)
@@ -359,7 +360,7 @@ class ItemSet(Padded, TwoChances):
     def extremes(self, pair: Pair | None = None) -> Experiment:
         """Return the sets of the first and of the last items; see `Mechanism.extremes`.
 
-        With `GRR` the law of the report is given, too.
+        With `GRR` the law of the report is included.
         """
         rows = np.zeros((2, self._size), np.uint8)
         if pair is None:

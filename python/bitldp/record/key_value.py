@@ -38,9 +38,10 @@ class KeyValueEstimates(NamedTuple):
     Attributes
     ----------
     frequencies : Estimate
-        Share of the records that hold the key, without bias.
+        Unbiased share of the records that hold the key.
     means : Estimate
-        Mean value over the records that hold it: a ratio, NaN where the frequency is estimated at 0 or below.
+        Mean value over the records that hold the key: a ratio, or NaN if the estimated frequency is 0 or
+        below.
     """
 
     frequencies: Estimate
@@ -51,8 +52,8 @@ class KeyValueEstimates(NamedTuple):
 class KeyValue(Padded, Mechanism):
     """Key-value pairs (PCKV-GRR): for the number of records with each key, and the mean of its values.
 
-    A record's keys are padded by dummies, one of them is drawn in secret, its value is dithered to
-    a sign, and the pair of both is released by randomized response.
+    A record's keys are padded with dummies. One key is drawn in secret, its value is dithered to a sign, and
+    the pair of key and sign is released by randomized response.
 
     Parameters
     ----------
@@ -61,11 +62,11 @@ class KeyValue(Padded, Mechanism):
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
     padding : int
-        Keys l that a record is padded to, 1 to 65,536, as of `ItemSet`.
+        Keys l that a record is padded to, 1 to 65,536, as in `ItemSet`.
     interval : (float, float)
-        Where the values lie.
+        Range that contains the values.
     clip : bool
-        Whether values outside are moved to its nearer end, or refused.
+        Whether values outside the interval are moved to its nearer end, or refused.
 
     Raises
     ------
@@ -74,23 +75,24 @@ class KeyValue(Padded, Mechanism):
 
     Notes
     -----
-    A record is a row of d numbers, NaN where it does not hold the key. Neighbouring records are any two, of
-    any keys and values, the empty one among them.
+    A record is a row of d numbers, with NaN for keys that it does not hold. Neighbouring records are any two
+    records with any keys and values, including the empty one.
 
-    Randomized response on the 2(d + l) pairs of key and sign spends ln(l (e^epsilon - 1) + 1), which the
-    secret draw brings back to epsilon: exact, of the integers of response and draw. It is PCKV-GRR at the
-    paper's optimal split, where keeping the key with a, its sign with p makes another sign of the key as
-    likely as any other pair: a (1 - p) = (1 - a)/(2 (d + l - 1)).
+    Randomized response on the 2(d + l) pairs of key and sign has the epsilon ln(l (e^epsilon - 1) + 1), which
+    the secret draw reduces to epsilon: exactly, by the integers of response and draw. This is PCKV-GRR at the
+    paper's optimal split. It keeps the key with probability a and its sign with probability p, such that the
+    other sign of the key is as likely as any other pair: a (1 - p) = (1 - a)/(2 (d + l - 1)).
 
-    With n+ and n- reports of a key's two signs and q the chance of another pair, n+ + n- - 2 n q is in
-    proportion to its frequency, without bias, and n+ - n- to the sum of its values: the mean is their ratio,
-    whose bias vanishes as n grows. Its interval holds the means for which n+ - n- less mean times
-    (n+ + n- - 2 n q), which has no bias, is within its own standard deviations of 0 (Fieller), so it is the
-    whole `interval` where the frequency cannot be told from 0. A record of m > l keys counts l/m in both.
+    Let n+ and n- be the reports of a key's two signs, and q the probability of another pair. Then n+ + n- - 2
+    n q is proportional to the key's frequency, without bias, and n+ - n- to the sum of its values. The mean
+    is their ratio, whose bias vanishes as n grows. Its interval is Fieller's: it holds the means for which n+
+    - n- less mean times (n+ + n- - 2 n q), which is unbiased, lies within its own standard deviations of 0.
+    If the frequency cannot be distinguished from 0, the interval is the whole `interval`. A record of m > l
+    keys counts l/m in both.
 
-    Signs have a chance in steps of 2**-31. Sources: Gu, Li, Cheng, Xiong and Cao, "PCKV: locally
-    differentially private correlated key-value data collection with optimized utility", USENIX Security 2020;
-    Fieller, "Some problems in interval estimation", JRSS B 16 (1954).
+    The probability of a sign has a resolution of 2**-31. Sources: Gu, Li, Cheng, Xiong and Cao, "PCKV:
+    locally differentially private correlated key-value data collection with optimized utility", USENIX
+    Security 2020; Fieller, "Some problems in interval estimation", JRSS B 16 (1954).
 
     Examples
     --------
@@ -178,7 +180,7 @@ class KeyValue(Padded, Mechanism):
         return 2.0 * q + (p - q) / self.padding, 2.0 * q
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
-        """Return unbiased letters of reports, one pair a key.
+        """Return unbiased letters of reports, one pair per key.
 
         Parameters
         ----------
@@ -188,8 +190,8 @@ class KeyValue(Padded, Mechanism):
         Returns
         -------
         ndarray of float64, shape (n, categories, 2)
-            Over the random bits their means are 1 and the value for a key that a record holds (of at most
-            `padding`), 0 and 0 for another.
+            Over the random bits, their means are 1 and the value for a key that a record holds (of at most
+            `padding` keys), and 0 and 0 for another key.
 
         Raises
         ------
@@ -222,7 +224,7 @@ class KeyValue(Padded, Mechanism):
         reports : array_like of int
             Reports of n >= 1 records, as `randomize` gives them.
         project : bool
-            Not offered: the shares sum to no 1.
+            Not available: the shares do not sum to 1.
 
         Returns
         -------
@@ -272,7 +274,7 @@ class KeyValue(Padded, Mechanism):
         return (Reach.of_counts(*self._of_key(), self._size, (0, 1)),)
 
     def extremes(self, pair: Pair | None = None) -> Experiment:
-        """Return the first keys at their highest and the last one, and the law of their reports.
+        """Return records of the first keys with the highest value and of the last key, and their law.
 
         See `Mechanism.extremes`.
         """

@@ -15,6 +15,7 @@ from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.intervals import joined
 from bitldp.letters.spread import Spread
 from bitldp.mechanism.attributes.base import AttributesAccumulator
+from bitldp.mechanism.attributes.shared import SharedBudget
 from bitldp.mechanism.base import Output
 from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown
 from bitldp.mechanism.numeric import refuse_outside
@@ -46,6 +47,13 @@ class NumbersAndCategories(LabelledAttributes):
         number = parts[0]._check_spread().scaled(scale).mean()
         categories = mean_indicators(parts[self.features :], self._sizes, scale)
         return float(np.average([number, categories], weights=[self.features, sum(self._sizes)]))
+
+    def mean_variance(self) -> float:
+        """Return the mean `variance` over numbers, indicators and uniform inputs.
+
+        See `Mechanism.mean_variance`.
+        """
+        return self._mean_of(self._parts, self._scale)
 
     @classmethod
     def _usual(cls, epsilon: float, size: int | None = None) -> dict[str, Any]:
@@ -89,14 +97,14 @@ class NumbersAndCategories(LabelledAttributes):
         y : array_like, shape (n, attributes) or (attributes,)
             Their categories: integers from 0, or labels where the attribute has any.
         rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
+            None draws fresh 256-bit keys from the operating system. The others give reproducible reports, for
+            tests and experiments only: a key that is used on two inputs reveals where they differ.
         threads : int, optional
             Number of threads; the result does not depend on it.
         output : {"codes", "packed"}
             Form of the reports.
         out : None
-            Not offered, since a report is several arrays.
+            Not available, since a report is several arrays.
         first_chunk : int
             How many chunks of ``bitldp._core.CHUNK`` records of the stream to skip.
 
@@ -161,7 +169,8 @@ class NumbersAndCategories(LabelledAttributes):
         Returns
         -------
         Estimate
-            Shape (features,); `n` is the number of records. Each mean is of the reports of its own number.
+            Shape (features,); `n` is the number of records. Each mean is estimated from the reports of its
+            own number.
 
         Raises
         ------
@@ -253,7 +262,7 @@ class NumbersAndCategories(LabelledAttributes):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MixedRecord(NumbersAndCategories):
+class MixedRecord(NumbersAndCategories, SharedBudget):
     """Record of numbers and categories: sampled attributes get the whole budget, or all of them share it.
 
     Parameters
@@ -262,21 +271,21 @@ class MixedRecord(NumbersAndCategories):
         Numbers of a record, 1 or more; its first attributes.
     attributes : sequence
         Categories of each further attribute, 2 or more; at least one attribute. How many, or their labels, as
-        of `CategoricalRecord`.
+        in `CategoricalRecord`.
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
     spend : {"sample", "split"}
-        "sample": a public coin, drawn without looking at the record, picks `k` of all attributes, each of
-        which is released with epsilon/k. "split": every attribute is released with its even share.
+        "sample": `k` of all attributes are drawn publicly, without looking at the record, and each is
+        released with epsilon/k. "split": every attribute is released with an equal share of the budget.
     k : int, optional
         Attributes of a record that are sampled, with "sample". None: the number with the least mean variance
-        of numbers and indicators. Holds the number afterwards.
+        of numbers and indicators. The attribute then holds the chosen number.
     number : str
-        What answers for a number: "best", or the name of a class such as "Duchi" and "Piecewise". "best"
-        compares all of `bitldp.record.choice.NUMBERS` by their mean variance; among those within 2 % of the
-        least, it takes the one of the fewest bits. Holds the name afterwards.
+        Mechanism that releases a number: "best", or a class name such as "Duchi" and "Piecewise". "best"
+        compares all of `bitldp.record.choice.NUMBERS` by their mean variance, and takes the one with the
+        fewest bits within 2 % of the least. The attribute then holds the chosen name.
     oracle : str or sequence of str
-        What answers for a category, as of `CategoricalRecord`.
+        Mechanism that releases a category, as in `CategoricalRecord`.
     interval, clip
         As of `Duchi`.
 
@@ -287,8 +296,8 @@ class MixedRecord(NumbersAndCategories):
 
     Notes
     -----
-    Neighbouring records differ in any way. Epsilon, reports and the sampling are those of
-    `CategoricalRecord`, with the numbers as the first attributes: an index below `features` is a number's.
+    Neighbouring records differ in any way. Epsilon, reports and sampling are those of `CategoricalRecord`,
+    with the numbers as the first attributes: an index below `features` refers to a number.
 
     Source: Wang et al., "Collecting and analyzing multidimensional data with local differential privacy",
     ICDE 2019, Section IV-C.

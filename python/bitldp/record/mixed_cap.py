@@ -81,8 +81,8 @@ class CapNumber(Means):
 class MixedCap(NumbersAndCategories):
     """Record of numbers and categories: spends the budget once on the whole record, through one channel.
 
-    Best where the budget is large for the record; where it is small, `MixedRecord`, which samples one
-    attribute, errs less: `bitldp.recommend("record", ...)` compares both.
+    Use it if the budget is large for the record. With a small budget, `MixedRecord`, which samples one
+    attribute, has less error. `bitldp.recommend("record", ...)` compares both.
 
     Parameters
     ----------
@@ -90,21 +90,22 @@ class MixedCap(NumbersAndCategories):
         Numbers of a record, 1 to 256; its first attributes.
     attributes : sequence
         Categories of each further attribute, 2 to 65,536; 1 to 256 attributes. How many, or their labels, as
-        of `CategoricalRecord`.
+        in `CategoricalRecord`.
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
     levels : int, optional
-        Points of the interval that a number is dithered to, P, 2 or more. None, as for `reach`, `subset` and
-        `hits`: by search, the fewest bits within 2 % of the least mean variance of numbers and indicators,
-        the interval counting as [-1, 1]. All four hold numbers afterwards.
+        Number P of points of the interval that a number is dithered to, 2 or more. If `levels`, `reach`,
+        `subset` or `hits` is None, a search sets it: the fewest bits within 2 % of the least mean variance of
+        numbers and indicators, with the interval counted as [-1, 1]. All four attributes then hold the chosen
+        numbers.
     reach : int, optional
-        Cells on each side of a number's own that are near it, b, zero or more; a number's report is one of
-        P + 2 b cells, at most 65,536.
+        Number b of cells on each side of a number's own cell that count as near, zero or more. A number's
+        report is one of P + 2 b cells, at most 65,536.
     subset : int or sequence of int, optional
-        Categories of the subset that is reported of each attribute, w.
+        Size w of the subset that is reported for each attribute.
     hits : int, optional
-        Subsets that hold the true category from which on a report is likely, kappa, 1 to as many as there are
-        attributes of categories.
+        Threshold kappa, 1 to the number of attributes of categories: a report is likely only if at least this
+        many subsets contain the true category.
     interval, clip
         As of `Duchi`.
 
@@ -116,20 +117,21 @@ class MixedCap(NumbersAndCategories):
 
     Notes
     -----
-    A report has a cell for each number, as of `JointWindow`, and a subset of the categories of each
-    attribute, as of `RecordCap`. Let t be the share of all reports in which all cells are near and kappa
-    subsets or more hold the true category: the product of both shares. With a public probability A, an
-    integer over 2**64, a report is uniform among these, else among all. So epsilon = ln(1 + A/((1 - A) t)).
+    A report has a cell for each number, as in `JointWindow`, and a subset of the categories of each
+    attribute, as in `RecordCap`. Let t be the share of all reports in which all cells are near and at least
+    kappa subsets contain the true category. It is the product of both shares. With a public probability A, an
+    integer over 2**64, a report is uniform among these, otherwise among all. So epsilon = ln(1 + A/((1 - A)
+    t)).
 
     A cell has the law of `JointWindow` with this A: its letter is divided by A. A category is in its subset
     with w/k + g (1[true] - 1/k), where g = A s P(kappa - 1 hits of the others)/t', s = w (k - w)/(k (k - 1)),
     and t' is the share of the subsets alone. Reports are a tuple of arrays: codes of the numbers, and one
     array for each run of attributes with the same categories and size.
 
-    Neighbouring records differ in any way. Nothing is sampled, and no joint table is estimated: `RecordCap`
-    gives those of categories.
+    Neighbouring records differ in any way. No attribute is sampled. For joint tables of categories, use
+    `RecordCap`.
 
-    Sources: as of `JointWindow` and `RecordCap`; the product of their neighbourhoods: this package.
+    Sources: as in `JointWindow` and `RecordCap`. The product of their neighbourhoods is due to this package.
 
     Examples
     --------
@@ -223,9 +225,6 @@ class MixedCap(NumbersAndCategories):
         answers = {each: _answer(channel, subsets, each) for each in dict.fromkeys(subsets)}
         self._keep([number] * self.features + [answers[each] for each in subsets])
 
-    def _of(self, epsilon: float) -> list[Any]:
-        raise NotImplementedError("the attributes share one channel")
-
     def _together(self, slots: Sequence[int]) -> tuple[float, float]:
         """Return the factor and the chance of `Attributes._together`.
 
@@ -249,7 +248,7 @@ class MixedCap(NumbersAndCategories):
 
     @property
     def channel(self) -> Cap:
-        """The channel: its `high`, `windows`, `subsets` and `share` are the law; mute at epsilon 0."""
+        """The channel: its `high`, `windows`, `subsets` and `share` are the law; flat at epsilon 0."""
         return self._channel
 
     def _symbols(self) -> tuple[Symbols, ...]:
@@ -300,7 +299,7 @@ class MixedCap(NumbersAndCategories):
         return reports
 
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
-        """Return two records, and the law of which of them a report is near; see `Mechanism.extremes`.
+        """Return two records, and the law of being near either of them; see `Mechanism.extremes`.
 
         The law is known of records at both ends of every number that differ in every category.
         """

@@ -29,8 +29,8 @@ class HypercubePrivUnit(Means):
     interval, clip
         As of `Duchi`.
     threshold : int, optional
-        Agreements from which a report is in the likely set (the cap), kappa, 1 to r. None: the one that makes
-        the variance least. Holds the number afterwards.
+        Threshold kappa, 1 to r: a report with at least this many agreements is in the likely set (the cap).
+        None: the one with the least variance. The attribute then holds the chosen number.
 
     Raises
     ------
@@ -45,8 +45,8 @@ class HypercubePrivUnit(Means):
     the others. The letters are z/m on [-1, 1], with m = p E[2A/r - 1 | A >= kappa] + (1 - p) E[2A/r - 1 | A <
     kappa], a quotient of integers; each has the mean x and the variance 1/m^2 - x^2, the dither included.
 
-    Neighbouring records differ in any way. Those that differ in one feature already reach epsilon, since one
-    sign takes a report across the edge of the cap: bit, feature and record are the same in `guarantee`. One
+    Neighbouring records differ in any way. Records that differ in one feature already reach epsilon, since
+    one sign can move a report out of the cap. Bit, feature and record are therefore equal in `guarantee`. One
     record takes `features` bits.
 
     The law is exact: p is an integer over 2**64, and the number of agreements is drawn with big integers (the
@@ -96,5 +96,5 @@ class HypercubePrivUnit(Means):
 
     @property
     def channel(self) -> Cube:
-        """The channel: its `high`, `near` and `sizes()` are the law; mute at epsilon 0."""
+        """The channel: its `high`, `near` and `sizes()` are the law; uninformative at epsilon 0."""
         return self._release.channel

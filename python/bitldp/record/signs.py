@@ -55,8 +55,8 @@ class SampledSigns(Means):
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
     k : int, optional
-        Coordinates that are drawn for every record without looking at it, 1 to min(r, 31). None: the number
-        with the least variance. Holds the number afterwards.
+        Coordinates that are drawn for each record without looking at it, 1 to min(r, 31). None: the number
+        with the least variance. The attribute then holds the chosen number.
     interval, clip
         As of `Duchi`.
 
@@ -67,11 +67,10 @@ class SampledSigns(Means):
 
     Notes
     -----
-    Numbers are dithered to the ends of the interval. Neighbouring records differ in any way; those that
-    differ in one feature reach epsilon where it is sampled, so bit, feature and record are the same in
-    `guarantee`. On [-1, 1] a sampled coordinate is decoded as +-(r/k) (e^eps + 2^k - 1)/(e^eps - 1) and the
-    others 0: its second moment is (r/k) ((e^eps + 2^k - 1)/(e^eps - 1))^2. Which coordinates were sampled is
-    public.
+    Numbers are dithered to the ends of the interval. Neighbouring records differ in any way. Records that
+    differ in one feature reach epsilon if it is sampled, so bit, feature and record are equal in `guarantee`.
+    On [-1, 1] a sampled coordinate is decoded as +-(r/k) (e^eps + 2^k - 1)/(e^eps - 1) and the others 0: its
+    second moment is (r/k) ((e^eps + 2^k - 1)/(e^eps - 1))^2. Which coordinates were sampled is public.
 
     Source: Chen, Kairouz and Ozgur, "Breaking the communication-privacy-accuracy trilemma", NeurIPS 2020
     (SQKR, without Kashin's representation), with coordinates that are different.
@@ -117,7 +116,7 @@ class SampledSigns(Means):
 
     @property
     def channel(self) -> Window:
-        """The channel of symbols: its `high` is the law; mute at epsilon 0."""
+        """The channel of symbols: its `high` is the law; uninformative at epsilon 0."""
         return self._release.channel
 
     @property
@@ -130,7 +129,7 @@ class SampledSigns(Means):
         return SampledReports(parts[0], parts[1].ravel())
 
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
-        """Return the corners of the interval: which coordinates were sampled is a part of the report."""
+        """Return the corners of the interval; the sampled coordinates are part of the report."""
         return Mechanism.extremes(self, pair)
 
     @staticmethod

@@ -43,7 +43,7 @@ _RESOLUTION = 1 << 16  # a grid's ends may be off by this part of a step, as for
 class JointWindow(Means):
     """Joint window: reports several numbers by one point that is near all of them, or any other.
 
-    Best above epsilon 2: all numbers share one random choice, and so each of them the whole budget.
+    Use it above epsilon 2: all numbers share one random choice, so each of them has the whole budget.
 
     Parameters
     ----------
@@ -52,16 +52,17 @@ class JointWindow(Means):
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
     criterion : {"mean", "worst"}
-        Which variance is made least: the mean over uniform inputs, or that of the worst one.
+        Which variance to minimise: the mean over uniform inputs, or that of the worst input.
     k : int, optional
-        Coordinates that are drawn for every record without looking at it, 1 to min(d, 256). With k = d none
-        is drawn: a report is a code for each number.
+        Coordinates that are drawn for each record without looking at it, 1 to min(d, 256). With k = d nothing
+        is drawn, and a report is a code for each number.
     levels : int, optional
-        Points of the interval that a number is dithered to, P, 2 or more.
+        Number P of points of the interval that a number is dithered to, 2 or more.
     reach : int, optional
-        Cells on each side of a number's own that are near it, b, zero or more; a number's report is one of
-        P + 2 b cells, at most 65,536. Where k, levels or reach is None, a search sets it: among those within
-        2 % of the least variance, the ones of the fewest bits. All three hold numbers afterwards.
+        Number b of cells on each side of a number's own cell that count as near, zero or more. A number's
+        report is one of P + 2 b cells, at most 65,536. If `k`, `levels` or `reach` is None, a search sets it:
+        among the settings within 2 % of the least variance, the one with the fewest bits. All three
+        attributes then hold the chosen numbers.
     interval, clip
         As of `Duchi`.
 
@@ -77,13 +78,14 @@ class JointWindow(Means):
     probability A the report is uniform on the cube of (2 b + 1)^k cells about the k numbers, otherwise on all
     L^k. So epsilon = ln(1 + A/((1 - A) t)) with t = ((2 b + 1)/L)^k. Counted in steps from the middle, a cell
     has the mean A x and the second moment A (x^2 + b (b + 1)/3) + (1 - A)(L^2 - 1)/12, where x is the
-    number's point. The letters divide it by A, an integer over 2**64, and by the share k/d of the coordinates
-    that are drawn; one that is not drawn counts as the middle. `variance` includes the dither and the draw.
+    number's point. The letters divide the cell by A, an integer over 2**64, and by the share k/d of the
+    coordinates that are drawn. A coordinate that is not drawn counts as the middle. `variance` includes the
+    dither and the draw.
 
-    Neighbouring records differ in any way. Those that differ in one feature reach epsilon where it is drawn,
-    so bit, feature and record are the same in `guarantee`. Which coordinates were drawn is public. Decoded
-    numbers of a record are near their true values together or not at all, so their products are biased;
-    `estimate_products` knows by how much.
+    Neighbouring records differ in any way. Records that differ in one feature reach epsilon if it is drawn,
+    so bit, feature and record are equal in `guarantee`. The draw of the coordinates is public. The decoded
+    numbers of a record are near their true values either all together or not at all, so their products are
+    biased. `estimate_products` corrects this bias.
 
     With two levels and no reach this is `SampledSigns`; with k = 1 it is a window of one number, as that of
     `Piecewise`. Source: the piecewise mechanism of Wang et al., "Collecting and analyzing multidimensional
@@ -143,7 +145,7 @@ class JointWindow(Means):
 
     @property
     def channel(self) -> Cap:
-        """The channel: its `high`, `windows` and `share` are the law; mute at epsilon 0."""
+        """The channel: its `high`, `windows` and `share` are the law; uninformative at epsilon 0."""
         return self._release.channel
 
     @property
@@ -173,7 +175,7 @@ class JointWindow(Means):
         -------
         Estimate
             Shape (features, features), in squared units of `x`, symmetric and without bias. The diagonal is
-            NaN: how far dither moves a number adds to its square, which nothing here tells.
+            NaN: dither adds an unknown amount to the square of a number.
 
         Raises
         ------
@@ -204,7 +206,7 @@ class JointWindow(Means):
         return Estimate(mean, np.sqrt(spread / n), n)
 
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
-        """Return two records and the law of where a report lies: near the one, the other, both or neither.
+        """Return two records, and the law of a report being near the first, the second, both or neither.
 
         See `Mechanism.extremes`; without a pair, they are the corners of the interval's cube.
         """

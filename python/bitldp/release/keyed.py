@@ -137,7 +137,7 @@ def keyed(
     key : bytes
         32 of them, secret.
     ids : ndarray of uint64, shape (n,); of uint8, shape (n, 32); or sequence of n bytes
-        The records' ids: numbers, digests of 32 bytes, or names, of which SHA-256 makes digests.
+        Ids of the records: numbers, digests of 32 bytes, or names, which are hashed with SHA-256.
     context : bytes
         The plan and the snapshot.
     column : int

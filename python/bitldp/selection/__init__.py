@@ -1,4 +1,4 @@
-"""Dimension selection: a large coordinate of a vector and its value, both chosen privately.
+"""Dimension selection: reports a large coordinate of a vector and its value, both privately.
 
 `EXP`, `PS` and `PE` select a coordinate; `TwoStage` also releases its value; `FedSel` keeps what clients of
 federated learning have not sent yet. `flat` and `Compressed` are the baselines without selection.

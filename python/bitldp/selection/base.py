@@ -162,7 +162,7 @@ class Selection(OneArray):
         return codes
 
     def decode(self, reports: ArrayLike) -> NDArray[np.float64]:
-        """Return unbiased letters of the top-k indicators, where there is a top k; see its own method.
+        """Return unbiased letters of the top-k indicators, if the mechanism has a top k.
 
         Raises
         ------

@@ -112,8 +112,8 @@ class Compressed(Mechanism):
     the exact epsilon is that of the numbers released.
 
     The mean of the projected vectors is estimated without bias (but for the clipping), and recovered by the
-    pseudo-inverse. Recovery loses what the projection does: the result estimates the orthogonal projection of
-    the mean on a random subspace of q of the d dimensions.
+    pseudo-inverse. Recovery cannot restore what the projection drops: the result estimates the orthogonal
+    projection of the mean on a random subspace of q of the d dimensions.
 
     Source: Shin, Kim, Shin and Xiao, "Privacy enhanced matrix factorization for recommendation with local
     differential privacy", IEEE TKDE 30 (2018), as FedSel (DASFAA 2020, Section 3.1) states it.
@@ -227,7 +227,7 @@ class Compressed(Mechanism):
         return mean @ _projection(self.features, self.compressed, self.public_seed)[1]
 
     def variance(self, x: ArrayLike) -> NoReturn:
-        """Refuse: a biased estimate is not described by its variance."""
+        """Raise an error, because the variance of a biased estimate does not describe its error."""
         raise ValueError(
             "Compressed: its estimate is biased, so that a variance would mislead; numbers.variance is "
             "that of the projected numbers"

@@ -42,12 +42,12 @@ class FedSel:
         Mechanism of the value, built as ``release(epsilon=...)`` for one number of [-1, 1]: `Piecewise`,
         `Duchi`, `Hybrid`, `ThreeOutputs`, ...
     mu : float, optional
-        Part of a round's budget that the selection gets, in [0, 1). None: `split_budget`, for which
-        `batch` is needed.
+        Share of a round's budget for the selection, in [0, 1). None: `split_budget` determines it, which
+        needs `batch`.
     batch : int, optional
         Clients of a round, for `split_budget`.
     threshold : float
-        Of `split_budget`.
+        Threshold of `split_budget`.
     momentum : float
         The factor eta, zero or more.
     calibration : {"exact", "paper"}
@@ -67,12 +67,12 @@ class FedSel:
         r' = r + g;  j = select(r', eps_1);  send j and, at eps_2, r'_j + eta r_j in [-1, 1];  r'_j = 0.
 
     With eps' = epsilon/rounds, eps_1 = mu eps' and eps_2 = eps' - eps_1. Neighbours are any two sequences of
-    gradients of a client: each round is eps'-private whatever the residual is, and rounds add up
-    (`guarantee`). Where `PE` selects none, nothing is reset. The server takes the mean of the sparse updates,
-    ``stages.aggregate(reports)``; it is not an unbiased estimate of the mean gradient.
+    gradients of a client. Each round is eps'-private whatever the residual is, and the rounds add up
+    (`guarantee`). If `PE` selects no coordinate, nothing is reset. The server takes the mean of the sparse
+    updates, ``stages.aggregate(reports)``; it is not an unbiased estimate of the mean gradient.
 
-    The residuals are private: they are not in the repr, and a FedSel is not pickled. `state` and `restore`
-    are for a client's own disk. An object serves one thread at a time.
+    The residuals are private: they do not appear in the repr, and a FedSel cannot be pickled. Use `state` and
+    `restore` for a client's own disk. Use an object from one thread at a time.
 
     Source: Liu, Cao, Yoshikawa and Chen, "FedSel", DASFAA 2020.
 
@@ -306,8 +306,8 @@ def split_budget(features: int, *, epsilon: float, batch: int, threshold: float 
     Returns
     -------
     (float, float)
-        eps_1 of the selection and eps_2 of the value. The value gets sqrt(d ln d/m) first; of the rest, the
-        selection gets up to theta epsilon, and the value what is left. With few clients, eps_1 is 0: the
+        eps_1 of the selection and eps_2 of the value. The value gets sqrt(d ln d/m) first. Of the rest, the
+        selection gets up to theta epsilon, and the value the remainder. With few clients, eps_1 is 0, and the
         coordinate is drawn uniformly.
 
     Raises

@@ -185,7 +185,7 @@ class TopSelection(Selection):
 class EXP(Selection):
     """Exponential selection (EXP): selects a coordinate by the rank of its magnitude.
 
-    That of rank z = 1..d has the weight e^(eps z/(d - 1)).
+    The coordinate of rank z = 1..d has the weight e^(eps z/(d - 1)).
 
     Parameters
     ----------
@@ -201,9 +201,9 @@ class EXP(Selection):
 
     Notes
     -----
-    Neighbours are any two vectors. The law is one of ranks: e^eps between the first and the last, whatever
-    the numbers are, so Lemma 1 of the paper holds with equality. Weights are integers of 64 bits, which
-    bounds the exact epsilon, however large the budget: 43 at d = 2, 34 at d = 10^6.
+    Neighbours are any two vectors. The law depends on ranks only: the ratio of the last to the first is
+    e^eps, whatever the numbers are, so Lemma 1 of the paper holds with equality. Weights are integers of 64
+    bits, which bounds the exact epsilon, however large the budget: 43 at d = 2, 34 at d = 10^6.
 
     The paper's Algorithm 2 takes O(d^2); here a rank is drawn by one 64-bit number and its coordinate
     found in O(d). The search is not constant-time.
@@ -230,7 +230,7 @@ class EXP(Selection):
 class PS(TopSelection):
     """Perturbed sampling (PS): selects one of the k largest coordinates, or one of the rest.
 
-    The chance is p = e^eps k/(d - k + e^eps k).
+    One of the k largest is selected with probability p = e^eps k/(d - k + e^eps k).
 
     Parameters
     ----------
@@ -246,10 +246,10 @@ class PS(TopSelection):
 
     Notes
     -----
-    Neighbours are any two vectors. Lemma 3 of the paper holds with equality. Of the three selections it is
-    the one to take: at equal exact epsilon `PE` was never better, and `EXP` spreads its weight over all
-    ranks. Weights are integers of 64 bits, which bounds the exact epsilon, however large the budget, at
-    44.3 - ln(k).
+    Neighbours are any two vectors. Lemma 3 of the paper holds with equality. Prefer it to the other two
+    selections: at equal exact epsilon `PE` was never better, and `EXP` spreads its weight over all ranks.
+    Weights are integers of 64 bits, which bounds the exact epsilon, however large the budget, at 44.3 -
+    ln(k).
 
     `estimate_frequencies` estimates the share of vectors that have each coordinate among their k largest.
 
@@ -296,13 +296,14 @@ class PE(TopSelection):
 
     Notes
     -----
-    Neighbours are any two vectors. Only one index leaves, so the d bits are not drawn one by one: by symmetry
-    the index is each of the k largest with one probability, p E 1/(1 + Bin(k - 1, p) + Bin(d - k, 1 - p)),
-    each other one with another, (1 - p) E 1/(1 + Bin(k, p) + Bin(d - k - 1, 1 - p)), and none (reported as
-    `features`) with (1 - p)^k p^(d - k), whatever the vector is. The integers that are sampled are those.
+    Neighbours are any two vectors. Only one index is released, so the d bits are not drawn one by one: by
+    symmetry the index is each of the k largest with one probability, p E 1/(1 + Bin(k - 1, p) + Bin(d - k, 1
+    - p)), each other one with another, (1 - p) E 1/(1 + Bin(k, p) + Bin(d - k - 1, 1 - p)), and none
+    (reported as `features`) with (1 - p)^k p^(d - k), whatever the vector is. The integers that are sampled
+    are those.
 
-    The proof of Lemma 2 takes the number of ones to be the same for both vectors; it is not, which is the
-    excess. Calibrated, `PE` was never better than `PS`.
+    The proof of Lemma 2 assumes the same number of ones for both vectors. This is not the case, which
+    explains the larger exact epsilon. With "exact" calibration, `PE` was never better than `PS`.
 
     Examples
     --------

@@ -109,7 +109,7 @@ class TwoStage(Mechanism):
     selection : EXP, PS or PE
         The first stage.
     release : Duchi, Piecewise, PiecewiseSub, Hybrid or ThreeOutputs
-        The second: a mechanism of one number that clips to its interval.
+        The second stage: a mechanism of one number that clips to its interval.
 
     Raises
     ------
@@ -120,12 +120,12 @@ class TwoStage(Mechanism):
     -----
     Neighbours are any two vectors. The exact epsilon of the pair is the sum of both: some vector has its
     largest coordinate, selected, at one end of the interval, another its smallest at the other end (Theorem 1
-    of the paper; it needs values clipped and ties broken at random). Where `PE` selects none, the index says
-    so, which is equally likely for all vectors, and the code is that of the middle of the interval: a fixed
-    value, so that it tells nothing.
+    of the paper; it needs values clipped and ties broken at random). If `PE` selects no coordinate, the index
+    says so, which is equally likely for all vectors. The code is then that of the middle of the interval, a
+    fixed value that reveals nothing.
 
-    The mean of the decoded updates is unbiased for the mean of ``P(select j) value_j``, and not for the mean
-    of the vectors: coordinates that are rarely selected count less, and are meant to wait (`FedSel`).
+    The mean of the decoded updates is unbiased for the mean of ``P(select j) value_j``, not for the mean of
+    the vectors. Coordinates that are rarely selected count less; `FedSel` accumulates them.
 
     Source: Liu, Cao, Yoshikawa and Chen, "FedSel", DASFAA 2020, Section 3.
 
@@ -253,8 +253,8 @@ class TwoStage(Mechanism):
             What is released of the selected coordinate, clipped to the interval of `release`; finite. None:
             the scores.
         rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
+            None draws fresh 256-bit keys from the operating system. The others give reproducible reports, for
+            tests and experiments only: a key that is used on two inputs reveals where they differ.
         threads : int, optional
             Number of threads; the result does not depend on it.
         output : {"codes", "packed"}
@@ -358,8 +358,8 @@ class TwoStage(Mechanism):
         Returns
         -------
         ndarray of float64, shape (n, features)
-            The letter of the code at the selected coordinate (right on average, given that it was selected),
-            0 elsewhere; zeros where none was selected.
+            The letter of the code at the selected coordinate (unbiased, given that it was selected), 0
+            elsewhere. Zeros if no coordinate was selected.
 
         Raises
         ------

@@ -1,8 +1,8 @@
-"""Secure sums: integers of which only the total is shown, with an exact CENTRAL epsilon.
+"""Secure sums: only the total of the clients' integers is shown, with an exact CENTRAL epsilon.
 
-Everything in the families is local: it holds against whoever sees a single report. What is here holds against
-whoever sees nothing but the total, and needs a protocol that shows nothing else; `SecureSum.trust` lists who
-must do what.
+The guarantees of mechanisms are local: they hold against anyone who sees a single report. The guarantee of a
+secure sum holds against anyone who sees only the total. It needs a protocol that shows nothing else;
+`SecureSum.trust` lists who must do what.
 """
 
 from __future__ import annotations

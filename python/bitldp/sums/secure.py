@@ -64,8 +64,8 @@ class SumEvidence(NamedTuple):
 class SumGuarantee:
     """Central guarantee of a secure sum for every number of survivors, and the local one beside it.
 
-    Neighbouring data sets differ in one record, which is replaced. The central guarantee holds against
-    whoever sees nothing but the total; it is no local one, and no ledger adds the two.
+    Neighbouring data sets differ in one record, which is replaced. The central guarantee holds against anyone
+    who sees only the total. It is not a local guarantee, and no ledger adds the two.
     """
 
     def __init__(self, of: SecureSum) -> None:
@@ -118,7 +118,7 @@ class SumGuarantee:
 
     @property
     def local(self) -> Central:
-        """Guarantee of one share by itself, against whoever sees it: none worth the name."""
+        """Guarantee of one share by itself, against anyone who sees it: far too weak to protect a record."""
         of = self._of
         return of.kind.central(of.law, 1, of.delta, "exact")
 
@@ -139,9 +139,10 @@ class SumGuarantee:
 class SecureSum:
     """Sum of integers of which only the total is shown, with an exact central epsilon.
 
-    Every client adds a share of noise to its own integers, modulo 2**bits. Whoever adds up the shares without
-    seeing any (a masking protocol, two servers that do not collude) shows the total, whose noise is all
-    shares together. This class makes shares, adds and decodes totals, and accounts; it masks nothing.
+    Every client adds a share of noise to its own integers, modulo 2**bits. A party that adds up the shares
+    without seeing any (a masking protocol, two servers that do not collude) shows the total, whose noise is
+    that of all shares together. This class makes shares, adds and decodes totals, and accounts for privacy.
+    It does not mask.
 
     Parameters
     ----------
@@ -154,11 +155,11 @@ class SecureSum:
     clients : int
         n, how many are asked, 1 to 2**24.
     floor : int, optional
-        h, the least number of honest survivors, whose shares are enough noise. None: all clients that do not
-        collude, so that none may drop out. A floor of 90 % of the clients costs 11 % more variance when all
-        answer, one of 70 % 43 %.
+        h, the least number of honest survivors; their shares have enough noise. None: all clients that do not
+        collude, so that none may drop out. If all clients answer, a floor of 90 % of the clients costs 11 %
+        more variance, and one of 70 % costs 43 % more.
     colluding : int
-        How many clients may tell their share to whoever sees the total; they count as dropped.
+        Number of clients that may disclose their share to someone who sees the total; they count as dropped.
     noise : {"auto", "polya", "skellam", "signs"}
         Law of a share. "auto" takes the kind's best.
 
@@ -274,9 +275,9 @@ class SecureSum:
     # a client
 
     def share(self, x: ArrayLike, *, rng: RandomSource = None, threads: int | None = None) -> NDArray[Any]:
-        """Return what a client hands to the protocol that masks it: its integers and its share of noise.
+        """Return a client's input of the masking protocol: its integers with its share of noise.
 
-        A share hides its record no more than `guarantee.local` says. It must not leave the client unmasked.
+        A share protects its record only by `guarantee.local`. It must not leave the client unmasked.
 
         Parameters
         ----------
@@ -304,16 +305,16 @@ class SecureSum:
     ) -> NDArray[Any]:
         """Return shares whose random bits are a function of a key, a record's id and the record.
 
-        A retry gives the same share, so that nothing more is told by it.
+        A retry gives the same share, so it reveals nothing more.
 
         Parameters
         ----------
         x : array_like
-            Records as of `share`, an array of them.
+            Records as in `share`, an array of them.
         key : bytes
-            32 of them, secret; it is in no repr, pickle, log or error.
+            32 secret bytes, which never appear in a repr, pickle, log or error.
         ids : ndarray of int, zero or more, shape (n,); of uint8, shape (n, 32); or sequence of n bytes
-            The records' ids: numbers, digests of 32 bytes, or names, of which SHA-256 makes digests.
+            Ids of the records: numbers, digests of 32 bytes, or names, which are hashed with SHA-256.
         context : bytes
             Purpose of the randomness: the name of the sum and the snapshot.
         threads : int, optional
@@ -398,7 +399,7 @@ class SecureSum:
         return (total & np.uint64(self.modulus - 1)).astype(self.dtype)
 
     def decode(self, total: ArrayLike, survivors: int) -> Estimate:
-        """Return what a total says of the records in it.
+        """Return the estimate from a total of the records in it.
 
         Parameters
         ----------
@@ -410,8 +411,8 @@ class SecureSum:
         Returns
         -------
         Estimate
-            Counts for `Count` and `Histogram`, the mean for `Number`. The truth that it is about is that of
-            the very records that were added, not of a population: `stderr` and intervals cover the noise.
+            Counts for `Count` and `Histogram`, the mean for `Number`. It refers to the records that were
+            added, not to a population: `stderr` and intervals cover the noise only.
 
         Raises
         ------

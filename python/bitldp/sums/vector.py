@@ -53,7 +53,7 @@ _FIVE, _EIGHT = Context(prec=5, rounding=ROUND_FLOOR), Context(prec=8)  # digits
 
 @dataclass(frozen=True)
 class Vector(SumKind):
-    """Mean of vectors, each scaled down to an l2 norm, and hidden as by central Gaussian noise.
+    """Mean of vectors, each scaled down to an l2 norm, with the protection of central Gaussian noise.
 
     Parameters
     ----------
@@ -63,11 +63,11 @@ class Vector(SumKind):
     clip : float
         Norm that longer vectors are scaled down to.
     steps : float, optional
-        R, steps of the grid in the length `clip`, up to 32,000. None: what the fewest bits allow with which
-        the mean squared error is within 5 % of that of the central Gaussian mechanism.
+        R, steps of the grid in the length `clip`, up to 32,000. None: as many as fit into the fewest bits for
+        which the mean squared error is within 5 % of that of the central Gaussian mechanism.
     public_seed : int
-        Of the rotation, 0 or more. It is public, and no privacy rests on it. Vectors that were chosen by
-        somebody who knows it may make the sum wrap.
+        Seed of the rotation, 0 or more. It is public, and privacy does not depend on it. Someone who knows it
+        can choose vectors that make the sum wrap.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Tables: a plan over columns, its release on any engine, and the answers that released tables give.
+"""Tables: plans over columns, their release on any engine, and answers from released tables.
 
     plan = TablePlan([Column(bitldp.GRR(3, epsilon=1.0), "city", categories=[...])], keep=["survey"])
     release = plan.release(ReleaseKey.from_env("BITLDP_RELEASE_KEY"), record="id", snapshot="2026-11")

@@ -40,8 +40,8 @@ class _Plan(Protocol):
 class Aggregate:
     """Integer counts of released tables; `TablePlan.aggregate` makes an empty one.
 
-    In any order of updates and merges the counts are the same, to the last digit. What was counted has a
-    name, which is saved with the counts, so that nothing is merged twice.
+    The counts are exactly the same for any order of updates and merges. Each counted table has a name, which
+    is saved with the counts, so that nothing is counted twice.
 
     Attributes
     ----------
@@ -72,14 +72,14 @@ class Aggregate:
         Parameters
         ----------
         frame : pyarrow.Table, pyarrow.RecordBatch, pandas.DataFrame, polars.DataFrame or dict of arrays
-            As a release of the plan gave it, or read back from a file. Also a stream of batches, which may be
-            larger than memory: a `pyarrow.dataset.Dataset`, a `pyarrow.RecordBatchReader`, a relation of
-            DuckDB, or another object with an Arrow C stream.
+            A released table of the plan, or one that was read back from a file. Also a stream of batches,
+            which may be larger than memory: a `pyarrow.dataset.Dataset`, a `pyarrow.RecordBatchReader`, a
+            relation of DuckDB, or another object with an Arrow C stream.
         first_row : int
             Number of its first row, for errors.
         source : str, optional
-            Public name of the table, such as its file's: none of that name is counted again, here or in
-            what this is merged with.
+            Public name of the table, such as its file name. A table of that name is not counted again,
+            neither here nor in an aggregate that this one is merged with.
 
         Returns
         -------
@@ -89,10 +89,10 @@ class Aggregate:
         Raises
         ------
         PlanError
-            For a table of another plan, without its columns, or of a name that was counted before; without
-            groups, for another snapshot of a memoized release, whose reports are no new ones.
+            For a table of another plan, without its columns, or with a name that was counted before. Without
+            groups, also for another snapshot of a memoized release, whose reports are not new.
         DataError
-            For a value that is no report of the plan. Nothing is counted then.
+            For a value that is not a report of the plan. Nothing is counted in that case.
         """
         codecs = self.plan.codecs
         refuse_other_plan(metadata_of(frame), self.plan.digest, "frame")
@@ -172,8 +172,8 @@ class Aggregate:
         Raises
         ------
         PlanError, TypeError
-            For an aggregate of another plan or of other groups, and for one that counts what was counted
-            here before. Nothing is added then.
+            For an aggregate of another plan or of other groups, and for one with tables that were counted
+            here before. Nothing is added in that case.
         """
         if not isinstance(other, Aggregate):
             raise TypeError(f"other: must be an Aggregate, not {type(other).__name__}")
@@ -266,16 +266,16 @@ class Aggregate:
         Parameters
         ----------
         level : float
-            How often an interval holds the truth, each by itself. The truth is the mean or the share in the
-            population from which the records (of the group) are drawn independently.
+            Coverage of each interval by itself. It refers to the mean or share in the population from which
+            the records (of the group) are drawn independently.
 
         Returns
         -------
         pyarrow.Table
             Columns of the groups, if any; ``column``, ``what`` ("mean" or "share"), ``category`` (null for a
             mean, and for the share of missing values), ``estimate``, ``stderr``, ``low``, ``high``,
-            ``records``; ``note`` says of what the mean is, where numbers are put on points or cut to words
-            first, and why there is no estimate, where there is none; ``influence`` is how far 1 % of lying
+            ``records``; ``note`` says what the mean refers to, if numbers are first rounded to points or
+            truncated to code words, or why there is no estimate; ``influence`` is how far 1 % of lying
             clients could have moved the estimate, at most.
 
         Raises

@@ -143,37 +143,37 @@ def crossed(
 
 @dataclass(frozen=True, eq=False)
 class TableAnswer:
-    """Estimates that answer a question, each with its interval; as a `ReleasedTable` gives them.
+    """Estimates that answer a question, each with its interval; a `ReleasedTable` returns them.
 
     Attributes
     ----------
     what : str
-        What they are: "mean", "share", "quantile", ...
+        Kind of the estimates: "mean", "share", "quantile", ...
     column : str
-        The column that they are of, or several.
+        The column, or columns, that they are about.
     keys : mapping of str to pyarrow.Array
-        What each is about: the categories, the groups, the share of a quantile.
+        Subject of each estimate: the categories, the groups, the share of a quantile.
     value, stderr : ndarray of float64, shape (rows,)
-        Estimates without bias (of ratios: of the first order) and their standard errors; NaN where there is
+        Unbiased estimates (of ratios: unbiased to first order) and their standard errors; NaN if there is
         none.
     n : ndarray of int, shape (rows,)
-        Records behind each.
+        Records behind each estimate.
     notes : sequence of str
-        Qualification of each; empty where there is none.
+        Qualification of each estimate, or an empty text.
     limits : Limits
-        How intervals are made.
+        Method of the intervals.
     covariance : ndarray of float64, shape (rows, rows), or None
-        Of the estimates; None where it is not known.
+        Covariance of the estimates; None if it is unknown.
     span : (float, float)
-        Where the truth lies.
+        Range of possible true values.
     level : float
-        How often an interval holds the truth.
+        Coverage of an interval.
     together : {None, "bonferroni", "sidak"}
-        Whether that is for all intervals at once.
+        Correction by which the level covers all intervals at once; None: each interval by itself.
     projected : bool
-        Whether estimates and intervals are moved to where the truth can be.
+        Whether estimates and intervals are projected to the range of possible values.
     whole : bool
-        Whether they are all the shares of one whole.
+        Whether the estimates are all shares of one whole.
     """
 
     what: str
@@ -215,7 +215,7 @@ class TableAnswer:
 
     @property
     def estimate(self) -> NDArray[np.float64]:
-        """The estimates, moved to where the truth can be if that was asked for."""
+        """The estimates, projected to the range of possible values if you asked for it."""
         if not self.projected:
             return self.value
         if self.whole and np.isfinite(self.value).all():
@@ -226,8 +226,8 @@ class TableAnswer:
     def table(self) -> pa.Table:
         """The answers as an Arrow table.
 
-        Columns of what each is about; ``column``, ``what``, ``estimate``, ``stderr``, ``low``, ``high``,
-        ``n``, ``note``, and ``unprojected`` where estimates were projected.
+        The columns are the keys of each answer, ``column``, ``what``, ``estimate``, ``stderr``, ``low``,
+        ``high``, ``n``, ``note``, and ``unprojected`` where estimates were projected.
         """
         low, high = self.interval
         figures = {"estimate": self.estimate, "stderr": self.stderr, "low": low, "high": high}
@@ -286,7 +286,7 @@ class TableAnswer:
         return rows[0]
 
     def difference(self, one: int | Mapping[str, Any], other: int | Mapping[str, Any]) -> TableAnswer:
-        """Return one answer less another, with the error that both together have.
+        """Return one answer minus another, with the standard error of the difference.
 
         Parameters
         ----------
@@ -304,7 +304,7 @@ class TableAnswer:
         return self._one("difference", i, j, self.value[i] - self.value[j], variance**0.5, Deviation(n))
 
     def differences(self, by: Sequence[str], base: Any = None) -> TableAnswer:
-        """Return all answers less one of them, with the errors that both together have.
+        """Return all answers minus one of them, with the standard errors of the differences.
 
         Parameters
         ----------
@@ -367,7 +367,7 @@ class TableAnswer:
         )
 
     def ratio(self, one: int | Mapping[str, Any], other: int | Mapping[str, Any]) -> TableAnswer:
-        """Return one answer over another, with Fieller's interval; none where the other may be 0.
+        """Return one answer divided by another, with Fieller's interval; no interval if the other may be 0.
 
         The arguments are those of `difference`.
         """

@@ -26,28 +26,30 @@ __all__ = ["ReleasedTable"]
 class ReleasedTable:
     """A released table that answers questions.
 
-    Each question reads the table once, a batch at a time, and holds sums alone. Released columns are named in
-    ``by`` as kept ones are: an answer for each of their categories comes from the reports of all records, as
-    a ratio, for nobody knows which records are in a category. (A filter on a released column selects others.)
+    Each question reads the table once, a batch at a time, and keeps only sums in memory. You can name
+    released and kept columns in ``by``. For a released column, nobody knows which records are in a category:
+    the answer for each category is a ratio that is estimated from the reports of all records. (A filter on a
+    released column would select the wrong records.)
 
-    The truth of an answer is that of the population from which the records are drawn independently, of the
-    values that were released: clipped to intervals, on points, or to words, as `note` says.
+    An answer refers to the population from which the records are drawn independently, and to the values as
+    they were released: clipped to intervals, rounded to points, or truncated to code words, as `note` says.
 
     Parameters
     ----------
     plan : TablePlan
     source : frame, sequence of frames, path, sequence of paths, pyarrow.dataset.Dataset, or callable
-        A released table, as `Aggregate.update` takes it; several; files, folders and globs, local or remote;
-        or what returns frames anew when it is called with the names of the columns that are needed.
+        A released table, as `Aggregate.update` takes it; several of them; files, folders and globs, local or
+        remote; or a function that takes the names of the needed columns and returns fresh frames at each
+        call.
     level : float
-        How often an interval holds the truth.
+        Coverage of an interval.
     simultaneous : {None, "bonferroni", "sidak"}
-        Whether that is for each interval by itself, or for all intervals of a question at once. Bonferroni's
-        holds whatever the answers are; Sidak's is a little shorter, and for answers that are independent or
-        jointly normal.
+        Whether the level applies to each interval by itself (None), or to all intervals of a question at
+        once. Bonferroni's correction always holds. Sidak's gives slightly shorter intervals, for answers that
+        are independent or jointly normal.
     project : bool
-        Whether estimates and intervals are moved to where the truth can be (shares to [0, 1], those of one
-        whole to the simplex), which biases the estimates. The unbiased ones stand beside.
+        Whether to project estimates and intervals to the range of possible values (shares to [0, 1], those of
+        one whole to the simplex), which biases the estimates. The result also has the unbiased ones.
     """
 
     def __init__(
@@ -78,8 +80,8 @@ class ReleasedTable:
         path : str or path
             Parquet, Arrow or CSV, or a folder of them.
         report : str or path, optional
-            ``path`` and ".privacy.json" by default; of a folder, "_privacy.json" in it. What it proves is a
-            matter of ``bitldp verify``.
+            Default: ``path`` with ".privacy.json" added; for a folder, "_privacy.json" in it. To check the
+            report, use ``bitldp verify``.
         **options
             `level`, `simultaneous` and `project`.
 
@@ -99,20 +101,21 @@ class ReleasedTable:
 
     @property
     def source(self) -> Any:
-        """Rows of the table, as they were given; of two that are joined, a callable."""
+        """Rows of the table, as they were given; a callable for two joined tables."""
         return self._source
 
     def join(self, other: ReleasedTable) -> ReleasedTable:
-        """Return the table of the people of whom both releases have a report, with the columns of both.
+        """Return the table of the people who are in both releases, with the columns of both.
 
-        Questions may then be about columns of the two together. Both plans keep a pseudonym of the ids
-        (``keep_as={"id": "pseudonym"}``), and both releases have one key. The answers are about those who are
-        in both; their epsilons add up. The columns that a question needs are held in memory.
+        You can then ask questions about columns of both. Both plans must keep a pseudonym of the ids
+        (``keep_as={"id": "pseudonym"}``), and both releases must have the same key. The answers are about
+        people who are in both releases; for them, the epsilons add up. The columns that a question needs are
+        held in memory.
 
         Parameters
         ----------
         other : ReleasedTable
-            Of another plan, whose columns have other names. The options of this one count.
+            A table of another plan, whose columns have other names. The options of this table apply.
 
         Raises
         ------
@@ -150,14 +153,16 @@ class ReleasedTable:
         Parameters
         ----------
         column : str
-            A column of numbers. Where it was released with ``nulls="report"``, the mean of those there are.
+            A column of numbers. If it was released with ``nulls="report"``, the mean of the values that are
+            not missing.
         by : str or sequence of str
             Columns of categories, released or kept. Answers are in the order of the kept ones' values.
         where : mapping, or sequence of (column, relation, value), optional
             Records that the question is about: ``{"survey": "spring"}``, a list of values for a column, or
-            conditions such as ``[("date", ">=", "2026-01-01")]``, of the relations "==", "!=", "<", "<=",
-            ">", ">=", "in" and "not in", all of which must hold. Rows are left out by kept columns. Of
-            released ones the answer is a ratio, from the reports of all records, as with `by`.
+            conditions such as ``[("date", ">=", "2026-01-01")]``, with the relations "==", "!=", "<", "<=",
+            ">", ">=", "in" and "not in", all of which must hold. Conditions on kept columns filter rows. With
+            conditions on released columns, the answer is a ratio that is estimated from the reports of all
+            records, as with `by`.
         every : {"day", "week", "month", "quarter", "year"}, optional
             Period by which the kept columns in `by` that hold dates or times are put together: a time series.
             Its key is the first day; weeks begin on Monday, and times are those of the column's zone.
@@ -205,9 +210,9 @@ class ReleasedTable:
     def total(
         self, column: str, by: Names = (), *, where: Where | None = None, every: str | None = None
     ) -> TableAnswer:
-        """Return the sum of a column of numbers over the records, those of categories and groups where named.
+        """Return the sum of a column of numbers over all records, or over those of categories and groups.
 
-        The arguments are those of `mean`. Of a column of categories, how many records are in each.
+        The arguments are those of `mean`. For a column of categories, it is the number of records in each.
         """
         return self._answer(self._questions(where, every).total(column, by))
 
@@ -239,7 +244,7 @@ class ReleasedTable:
         where: Where | None = None,
         every: str | None = None,
     ) -> TableAnswer:
-        """Return the mean of a number, or the shares of categories, in groups, less those of a first group.
+        """Return the mean of a number, or the shares of categories, in groups, minus those of a first group.
 
         Parameters
         ----------
@@ -248,8 +253,8 @@ class ReleasedTable:
         by : str or sequence of str
             Columns of categories, released or kept; the groups.
         base : object, optional
-            What the last of them has in the first group, as the answer of `mean` shows it; the first one by
-            default. What the others have is the same on both sides.
+            Value of the last `by` column in the group to subtract, as the answer of `mean` shows it. Default:
+            the first one. The other columns have the same values on both sides.
 
         Raises
         ------
@@ -273,10 +278,11 @@ class ReleasedTable:
         Parameters
         ----------
         column : str
-            A column of points, as of `quantile`.
+            A column of points, as in `quantile`.
         bins : int or sequence of float
-            How many bins of one width, or their edges, ascending. A number counts by the point that it was
-            put on, and a point on an edge in the bin above it, at the last edge in the bin below.
+            Number of bins of equal width, or their edges, ascending. A number counts with the point that it
+            was rounded to. A point on an edge counts in the bin above it, and at the last edge in the bin
+            below.
         by : str or sequence of str
             Columns of categories, released or kept. Answers are in the order of the kept ones' values.
 
@@ -317,7 +323,7 @@ class ReleasedTable:
         where: Where | None = None,
         every: str | None = None,
     ) -> TableAnswer:
-        """Return the numbers below which shares `q` of the records are: .5 is the median.
+        """Return quantiles: the numbers below which shares `q` of the records lie; .5 is the median.
 
         Parameters
         ----------
@@ -332,9 +338,10 @@ class ReleasedTable:
         Returns
         -------
         TableAnswer
-            An interval holds all numbers whose share of records below is not refuted to be `q` (Woodruff,
-            1952), and reaches to the next point on either side. Without released columns in `by`, the
-            estimate of `SquareWave` is smoothed: it varies less than its interval, and has a bias.
+            An interval contains all numbers for which the data do not refute that a share `q` of the records
+            lies below (Woodruff, 1952), and extends to the next point on either side. Without released
+            columns in `by`, the estimate of `SquareWave` is smoothed: it varies less than its interval, and
+            is biased.
 
         Raises
         ------
@@ -351,15 +358,15 @@ class ReleasedTable:
         column : str
             A column of numbers.
         on : str or sequence of str
-            Columns of numbers, whose squares the mechanism must tell, and of categories, each against the
-            first of its list.
+            Columns of numbers, whose mechanism must allow estimates of their squares, and of categories, each
+            compared with the first of its list.
 
         Returns
         -------
         TableAnswer
-            The intercept, and a coefficient for each number and category, from unbiased second moments. Where
-            these are those of no records, for want of some, the nearest that are take their place, and there
-            is no interval: `note` says so.
+            The intercept, and a coefficient for each number and category, from unbiased second moments. If
+            too few records make these moments impossible, the nearest possible ones are used and there is no
+            interval; `note` says so.
 
         Raises
         ------
@@ -369,7 +376,7 @@ class ReleasedTable:
         return self._answer(self._questions(where).regress(column, on))
 
     def correlation(self, one: str, other: str, *, where: Where | None = None) -> TableAnswer:
-        """Return the correlation of two columns of numbers, whose squares the mechanisms must tell.
+        """Return the correlation of two columns of numbers; the mechanisms must allow estimates of squares.
 
         Raises
         ------
@@ -405,10 +412,10 @@ class ReleasedTable:
         Returns
         -------
         TableAnswer
-            The intercept and a coefficient for each category: those of the population's best fit, which
-            need not hold (White, 1982). Their score is a sum over cells, of which unbiased estimates are
-            there. Where these are those of no records, for want of some, the nearest that are take their
-            place, and there is no interval: `note` says so.
+            The intercept and a coefficient for each category: those of the best fit in the population, even
+            if the model does not hold (White, 1982). Their score is a sum over cells, which are estimated
+            without bias. If too few records make these estimates impossible, the nearest possible ones are
+            used and there is no interval; `note` says so.
 
         Raises
         ------
@@ -447,8 +454,9 @@ class ReleasedTable:
         Returns
         -------
         TableAnswer
-            The words of each group, the largest share first. Half of the reports about whole words choose
-            them, and the others tell their shares: so intervals hold for the words that were chosen.
+            The words of each group, the largest share first. Half of the reports about whole words select the
+            words, and the other half estimate their shares. Intervals therefore hold for the words that were
+            selected.
 
         Raises
         ------

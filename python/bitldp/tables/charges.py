@@ -83,7 +83,7 @@ class ChargedRelease(EngineRelease):
 
     @abstractmethod
     def encoded(self, table: pa.Table, first_row: int = 1) -> tuple[NDArray[Any], list[NDArray[Any]]]:
-        """Return the ids of records, and what the mechanisms would take of them."""
+        """Return the ids of records, and the inputs of the mechanisms."""
 
     @abstractmethod
     def _derived(self, purpose: str, *, series: bool = False) -> bytes:
@@ -92,20 +92,20 @@ class ChargedRelease(EngineRelease):
     def charge(
         self, ledger: Ledger, *, data: str = "", name: str = "", reservation: str = ""
     ) -> Entry | None:
-        """Charge the release to a ledger, once, however often it is asked.
+        """Charge the release to a ledger; repeated calls charge it once.
 
-        A memoized release with a cap is charged for all of its snapshots when it is charged first: epsilon
-        times `most`, what the record with the most values costs; later snapshots are free, and a larger
-        `most` costs the difference. A store that begins anew is charged anew. Without a cap each snapshot is
-        charged, since some record may have a further value in it.
+        For a memoized release with a cap, the first charge covers all of its snapshots: epsilon times `most`,
+        the cost of the record with the most values. Later snapshots are free, and a larger `most` costs the
+        difference. A new store is charged again. Without a cap, each snapshot is charged, since some record
+        may have a further value in it.
 
         Parameters
         ----------
         ledger : Ledger
             Open, where several processes share it.
         data : str, optional
-            Digest of the records, as `records_digest` or `digest` makes it; another one for the same release
-            is then refused. Under a cap it does not matter.
+            Digest of the records from `records_digest` or `digest`. Another digest for the same release is
+            then refused. Ignored under a cap.
         name, reservation : str
             Name of the plan in the ledger, and the reservation that it draws on; see `Ledger.reserve`.
 
@@ -205,9 +205,9 @@ class ChargedRelease(EngineRelease):
     def records_digest(self, frames: Iterable[Any]) -> str:
         """Return a digest of records that tells nothing about them without the key.
 
-        It is the keyed hash of a sum of keyed hashes, one for each record: its id and what the mechanisms
-        take of it. The order of rows is nothing, nor how they are cut into frames, nor columns that have no
-        report.
+        It is the keyed hash of a sum of keyed hashes, one for each record: of its id and of the inputs of the
+        mechanisms. It does not depend on the order of rows, on how they are divided into frames, or on
+        columns that have no report.
 
         Parameters
         ----------

@@ -32,7 +32,7 @@ _PRESENT = ("missing", "present")
 
 
 class ClientForm(ABC):
-    """Base of a plan: the form that it is to clients, and the table that their reports are."""
+    """Base of a plan: the form that clients fill in, and the table of their reports."""
 
     codecs: tuple[ColumnCodec, ...]
     keep: tuple[str, ...]
@@ -57,27 +57,27 @@ class ClientForm(ABC):
     ) -> str:
         """Return the plan as data that a client in another language reads, checks and runs.
 
-        A record is the values of all columns, each called by its name; categories have their labels. A value
-        that is missing is refused, or is the last category, called "", with ``nulls="category"``. With
-        ``nulls="fill"`` a category that is missing is "", too, and a number NaN: the client takes the public
-        value in its place. With ``nulls="report"``, "missing" or "present" is given behind a number, as a
+        A record consists of the values of all columns by name; categories have their labels. Missing values
+        are refused by default. With ``nulls="category"``, a missing value is the last category, named "".
+        With ``nulls="fill"``, pass "" for a missing category and NaN for a missing number, and the client
+        uses the public value. With ``nulls="report"``, pass "missing" or "present" after the number, as a
         value of its own. Dates and times are numbers of their column's `unit`, which the document states.
 
         Parameters
         ----------
         dtype : {"float32", "float64"}
-            Of the numbers that a client gives; a number is dithered in its own precision. Nothing to
+            Type of the numbers that a client passes. A number is dithered in its own precision. Ignored for
             categories.
         spends : (str, int), optional
-            Name of a ledger of the client, and how many reports it may send, at least 1. None: no limit but
-            the client's own.
+            Name of a ledger of the client, and the number of reports that it may send, at least 1. None: the
+            document sets no limit.
         header : bool
             Whether a client puts the header of the wire format and a checksum before each report:
             `from_clients` refuses those of another plan, and damaged ones. At most eight arrays of codes.
         keyed : {"u64", "digest", "text"}, optional
-            For clients that make a report a function of a secret, of the record's id and of its values: what
-            names a record, a number, 32 bytes, or a text. Under `TableRelease.client_secret` the reports are
-            those of the release. None: each report is drawn anew.
+            Form of a record's id: a number, 32 bytes, or a text. Clients then compute a report from a secret,
+            the record's id and its values. With `TableRelease.client_secret`, the reports are those of the
+            release. None: each report is drawn with fresh randomness.
 
         Returns
         -------

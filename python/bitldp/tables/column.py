@@ -22,10 +22,11 @@ from bitldp.mechanism.base import Mechanism
 from bitldp.mechanism.parameters import lasting, short_name
 from bitldp.record.categorical import LabelledAttributes
 from bitldp.tables import numbers, ranges, record, words  # noqa: F401  # kinds of columns, which register
-from bitldp.tables.codec import KINDS, ColumnCodec, ColumnSettings, Missing
+from bitldp.tables.codec import KINDS, ColumnCodec
 from bitldp.tables.intervals import Intervals
 from bitldp.tables.labels import text_of
 from bitldp.tables.presence import answers_of_present, with_presence
+from bitldp.tables.settings import ColumnSettings, Missing
 from bitldp.tables.values import UNITS
 
 __all__ = ["Column", "canonical_digest", "columns_of_toml", "toml_of"]
@@ -49,36 +50,38 @@ class Column:
     Parameters
     ----------
     mechanism : Mechanism
-        Any that takes columns: numbers, categories, or points of an interval. Its epsilon is that of one
+        A mechanism for columns of numbers, categories, or points of an interval. Its epsilon is that of one
         record over all columns named here.
     columns : str or sequence of str
-        As many as the mechanism takes, together; or, for several features, one column of lists of so many
-        numbers, such as embeddings. What is released of "x" are then the columns "x[0]", "x[1]" and so on.
+        As many columns as the mechanism takes; or, for several features, one column of lists with that many
+        numbers, such as embeddings. A list column "x" is released as the columns "x[0]", "x[1]" and so on.
     categories : sequence, optional
-        The public list of the values of a column of categories, in the order of the mechanism's categories;
-        of a mechanism with labels, its labels. Of `label`, where there is one. Of `CategoricalRecord` and
-        `MixedRecord`, a list for each column of categories, which come after the columns of numbers.
+        Public list of the values of a column of categories, in the order of the mechanism's categories (its
+        labels, if the mechanism has labels). With `label`, the list is for that column. For
+        `CategoricalRecord` and `MixedRecord`, a list for each column of categories, which come after the
+        columns of numbers.
     interval : (float, float), or a sequence of them, optional
-        For a mechanism of categories on a column of numbers: its categories are as many points of this
-        interval, both ends among them, and each number counts as the nearest. For a mechanism of several
-        numbers (`JointWindow`, `MixedRecord`, ...): an interval for each column of numbers, which is mapped
-        to the mechanism's before anything is randomized, and back in every answer; one is that of all.
+        For a mechanism of categories on a column of numbers: its categories are that many points of this
+        interval, including both ends, and each number counts as the nearest point. For a mechanism of several
+        numbers (`JointWindow`, `MixedRecord`, ...): an interval for each column of numbers, or one for all of
+        them. It is mapped to the mechanism's interval before randomizing, and back in every answer.
     nulls : {"refuse", "category", "fill", "report"}
-        A missing value (null or NaN) is refused; is a category of its own, after all others (a mechanism of
-        as many categories as are listed gets one more then); counts as the public value `fill`, which biases
-        what is known of those who answered; or, of one column of numbers, is reported: a bit that says
-        whether there is a value takes a third of the mechanism's epsilon. It never passes through.
+        What to do with a missing value (null or NaN). "refuse": raise an error. "category": treat it as a
+        category of its own, after all others (a mechanism with as many categories as are listed gets one
+        more). "fill": treat it as the public value `fill`, which biases the answers about those who answered.
+        "report": for one column of numbers, also report a bit that says whether there is a value; the bit
+        takes a third of the mechanism's epsilon. A missing value is never released as it is.
     fill : float or str, optional
-        With ``nulls="fill"``: what a missing value counts as.
+        Value of a missing entry, with ``nulls="fill"``.
     output : {"values", "codes", "bits"}, optional
-        What the released columns hold. "values": numbers whose mean is right, or category labels. "codes":
-        numbers of reports. "bits": a column for each bit. Default: values; code words of mechanisms of bits;
-        bits where a report is nothing else.
+        Content of the released columns. "values": unbiased numbers, or category labels. "codes": numbers of
+        reports. "bits": a column for each bit. Default: values; for mechanisms of bits, code words; bits if a
+        report consists of bits only.
     label : str, optional
         For `BitRand`: the column of its class label.
     decode : {"unbiased", "reported"}, optional
-        For numbers as values: decoded values whose mean is right (default, where there are any), or what each
-        report says by itself, which is biased.
+        For numbers as values: unbiased decoded values (default, if there are any), or the number that each
+        report spells by itself, which is biased.
     unit : str, optional
         For dates and times as numbers: one of "days", "hours", "minutes", "seconds", "milliseconds" and
         "microseconds", which the mechanism's interval counts, too. Instants and dates count from 1970-01-01
@@ -88,7 +91,8 @@ class Column:
     Raises
     ------
     PlanError
-        For a mechanism that takes no columns, or another number of them, and for what does not apply to it.
+        For a mechanism that does not take columns, or another number of them, and for an option that does not
+        apply to it.
 
     Examples
     --------
@@ -258,8 +262,8 @@ class Column:
         Parameters
         ----------
         named : bool
-            Whether parameters have the names of the constructor, for people; else their lasting names, which
-            a plan's digest is of.
+            Whether to use the parameter names of the constructor, for readers. Otherwise the permanent names,
+            which the plan's digest covers.
 
         Raises
         ------

@@ -71,8 +71,8 @@ class ExpectedError(NamedTuple):
     ----------
     question : PlannedQuestion
     error : float
-        Of a mean in its column's units; of a share or a cell of a table, as a share. The worst group counts
-        1/k of the records, where k groups are equally large.
+        Error of a mean in its column's units, or of a share or a table cell as a share. With groups, it
+        assumes k groups of equal size, 1/k of the records each.
     records : int
     """
 
@@ -83,7 +83,7 @@ class ExpectedError(NamedTuple):
 
 @dataclass(frozen=True)
 class PlanDraft:
-    """A drafted plan, and what its answers are expected to be off by.
+    """A drafted plan, and the expected errors of its answers.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ def questions_of(text: str) -> tuple[PlannedQuestion, ...]:
     Raises
     ------
     PlanError
-        For what is no such question; the message names it.
+        For a text that is not such a question; the message names it.
     """
     result = []
     for part in filter(str.strip, text.split(";")):
@@ -172,13 +172,13 @@ def draft_plan(
     epsilon : float
         Exact epsilon of a record over all columns, above zero; neighbouring records differ in any way.
     columns : sequence of str
-        Columns to release. Others do not leave.
+        Columns to release. Others are not released.
     intervals : mapping of str to (float, float)
         Public range of each column of numbers.
     categories : mapping of str to sequence
-        Public list of the values of each other column; of booleans it is known.
+        Public list of the values of each other column; not needed for booleans.
     keep : sequence of str
-        Columns that leave as they are, without any privacy.
+        Columns that are released unchanged, without any privacy.
     questions : iterable of PlannedQuestion
         Questions that will be asked. None: the mean or the shares of each column.
     records : int
@@ -191,18 +191,19 @@ def draft_plan(
     Raises
     ------
     PlanError
-        For a column that the table lacks, or whose range or list is not given: all of them are named.
+        For columns that the table lacks, or whose range or list is not given. The message names all of them.
     ValueError
         For an epsilon that is not above zero.
 
     Notes
     -----
-    Columns may be released apart, each with a share of epsilon, or several as one record on their whole
-    share: those that no question joins by a public random choice (`MixedRecord`, `CategoricalRecord`), and
-    any by one channel whose law tells them together (`MixedCap`, `RecordCap`, `JointWindow`), numbers with an
-    interval each. The draft compares these, and how epsilon is divided between them, and takes the least sum
-    of expected errors, each in units of its column's spread. Errors of one channel are those of releases of
-    uniform columns, which are drawn for it with a fixed seed.
+    The draft may release columns separately, each with a share of epsilon, or several as one record with
+    their combined share. Columns that no question joins may share a record with a public random choice
+    (`MixedRecord`, `CategoricalRecord`). Any columns may share one channel that releases them together
+    (`MixedCap`, `RecordCap`, `JointWindow`), with an interval for each number. The draft compares these
+    options and the division of epsilon between them, and takes the least sum of expected errors, each in
+    units of its column's spread. The errors of one channel are simulated on uniform columns with a fixed
+    seed.
     """
     epsilon, count = checks.positive("epsilon", epsilon), checks.integer("records", records, 1)
     spans, lists = dict(intervals or {}), dict(categories or {})

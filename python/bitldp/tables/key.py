@@ -20,11 +20,11 @@ _BYTES = 32
 class ReleaseKey:
     """Secret of 32 bytes that makes a release repeatable: the same records get the same reports.
 
-    Whoever holds it can test what a record's value was. Keep it with the owner of the data and never beside
-    what is released, and destroy it when nothing is to be released again.
+    Whoever holds it can test what a record's value was. Keep it with the owner of the data, never beside the
+    released table. Destroy it when you no longer need to repeat a release.
 
-    It shows and pickles as a reference, to a variable of the environment or to a file, and never as the key:
-    the processes of a cluster need the same variable or file. One that `generate` made cannot be pickled.
+    Its repr and its pickle hold a reference to an environment variable or a file, never the key itself: the
+    processes of a cluster need the same variable or file. A key from `generate` cannot be pickled.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class ReleaseKey:
 
     @classmethod
     def generate(cls) -> ReleaseKey:
-        """Draw a key for this process alone."""
+        """Draw a key for use in this process only."""
         return cls(secrets.token_bytes(_BYTES))
 
     @staticmethod

@@ -38,24 +38,24 @@ _ROWS = 1 << 17  # released at a time: more take memory that is fresh, which cos
 
 
 class TablePlan(ClientForm):
-    """Plan of a table: columns that leave through a mechanism each, and columns that are kept as they are.
+    """Plan of a table: columns that are released through mechanisms, and columns that are kept unchanged.
 
     Parameters
     ----------
     columns : sequence of Column
-        Columns that are released through mechanisms. A column that is named nowhere does not leave.
+        Columns that are released through mechanisms. A column that the plan does not name is not released.
     keep : sequence of str
-        Columns that leave as they are, without any privacy.
+        Columns that are released unchanged, without any privacy.
     types : mapping of str, optional
         Type of each column that is released, and of the records' ids: "integer", "float32", "float64",
         "boolean", "date", "timestamp", "time", "duration", "text" or "bytes". A table of other types is
         refused; numbers are taken in single precision where the type is "float32". `typed` states the types
         of a first table.
     keep_as : mapping of str, optional
-        ``{"id": "pseudonym"}``: the column of the records' ids leaves as "id_pseudonym", HMAC-SHA256 of each
-        id under the release's key. All releases under one key then link the reports of a person, for
-        everybody: their epsilons add up, and so does what is known of the person from elsewhere. Whoever
-        holds the key can tell who is who.
+        ``{"id": "pseudonym"}`` releases the column of the records' ids as "id_pseudonym", the HMAC-SHA256 of
+        each id under the release's key. Anyone can then link the reports of a person in all releases under
+        one key: their epsilons add up, together with what is known about the person from elsewhere. Whoever
+        holds the key can identify the people.
 
     Raises
     ------
@@ -107,7 +107,7 @@ class TablePlan(ClientForm):
         self.types: dict[str, str] = checked_types(types, self.codecs) if types else {}
 
     def typed(self, frame: Any, record: str | None = None) -> TablePlan:
-        """Return the plan with the types of a table, which it then states: do so before a first release.
+        """Return the plan with the types of a table added; do so before a first release.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class TablePlan(ClientForm):
 
     @property
     def charged(self) -> tuple[str, ...]:
-        """The columns that a ledger names: those that mechanisms read, and what links their records."""
+        """The columns that a ledger names: those that mechanisms read, and the pseudonym."""
         return (*self.inputs, *map(linked_name, self.keep_as))
 
     @cached_property
@@ -180,33 +180,33 @@ class TablePlan(ClientForm):
         Parameters
         ----------
         key : ReleaseKey, optional
-            Makes every report a function of the record: whoever evaluates the release again, whatever the
-            batches and the engine, gets the same reports. None: fresh random bits, so that each evaluation
-            is a release of its own and costs epsilon again.
+            Key that makes every report a function of the record: evaluating the release again gives the same
+            reports, whatever the batches and the engine. None: fresh random bits, so that each evaluation is
+            a new release and costs epsilon again.
         record : str, optional
             Column of the records' ids, integers or text, each once; needed with a key, and only then.
         snapshot : str
-            Name of the data's state: one key and snapshot serve one frozen table. A report that changes says
-            that its record did.
+            Name of the state of the data. Use one key and snapshot for one frozen table; otherwise, a report
+            that changes reveals that its record changed.
         threads : int, optional
             Threads of a call; one inside an engine.
         memoize : bool
-            Whether the reports are the same over all snapshots: a record whose columns stay has the reports
-            that it had, at no cost. Each further value of a column has a new report, which costs the
-            epsilon of its mechanism again, and shows that the column changed; no epsilon covers that.
+            Whether to repeat reports over all snapshots: a record whose columns stay the same keeps its
+            reports, at no cost. Each further value of a column gets a new report, which costs the epsilon of
+            its mechanism again and reveals that the column changed. No epsilon covers that fact.
         most : int, optional
-            With `memoize`: how many values of a record, in the columns of each mechanism, have a report of
-            their own. For further ones the last of these is sent again: no record costs more than
-            ``most * epsilon``, and answers about those that go on changing are of the past.
+            With `memoize`: number of values of a record, in the columns of each mechanism, that get their own
+            report. For further values the last report is repeated. No record then costs more than ``most *
+            epsilon``, but answers about records that keep changing are out of date.
         store : path-like, optional
-            With `most`: the private file that counts, begun where there is none. Keep it with the key, never
-            beside the output.
+            With `most`: the private file with the counts, created if it does not exist. Keep it with the key,
+            never beside the output.
 
         Raises
         ------
         PlanError
-            For a key without a record's column, or the other way round; for `memoize` without a key, or
-            without a store where the plan states no types (`typed`).
+            For a key without a column of ids, or the other way round; for `memoize` without a key, or without
+            a store if the plan states no types (`typed`).
         """
         if not memoize and (most is not None or store is not None):
             raise PlanError("most, store: go with memoize=True")
@@ -307,11 +307,11 @@ class TableRelease(ChargedRelease):
 
     With a key, the report of a record and column is a function of the key, the plan, the snapshot, the
     record's id and the value: batches, order, partitions, retries and a second evaluation give the same
-    bytes. Without one, each call is a release of its own, and costs epsilon again. Memoized, the snapshot is
-    not part of it: see `TablePlan.release`.
+    bytes. Without a key, each call is a new release and costs epsilon again. In a memoized release, the
+    report does not depend on the snapshot: see `TablePlan.release`.
 
-    It pickles, for an engine's workers, with a reference to the key and never the key itself. There a call
-    takes one thread, where `threads` says nothing: the engine has as many workers as there are processors.
+    It pickles, for an engine's workers, with a reference to the key and never the key itself. Inside an
+    engine a call uses one thread by default, since the engine has as many workers as there are processors.
 
     Attributes
     ----------
@@ -371,8 +371,8 @@ class TableRelease(ChargedRelease):
     def guarantee(self) -> Guarantee:
         """The privacy of a record, of one release; memoized, of all snapshots.
 
-        Between two histories of a record that change at the same times: with `most` of all their reports,
-        without it of those of one value of each column (`given` says so).
+        It holds between two histories of a record that change at the same times: for all their reports with
+        `most`, and for those of one value of each column without it (`given` says so).
         """
         return self.plan.guarantee if self.days is None else self.days.guarantee(self.plan.guarantee)
 
@@ -409,8 +409,8 @@ class TableRelease(ChargedRelease):
     def client_secret(self) -> bytes:
         """Return the secret under which keyed clients make the reports of this release.
 
-        It is of 32 bytes, derived from the key, the plan, the column of ids and the snapshot. A client of the
-        plan's `client_document` with `keyed` has it in place of the key: whoever has it can test values.
+        It has 32 bytes, derived from the key, the plan, the column of ids and the snapshot. A client of the
+        plan's `client_document` with `keyed` holds it in place of the key. Whoever has it can test values.
 
         Raises
         ------
@@ -470,9 +470,9 @@ class TableRelease(ChargedRelease):
         return self.released(frame) if reader is None else released_stream(self, reader)
 
     def released(self, frame: Any, *, again: bool = False) -> Any:
-        """Release a table, also inside a streaming query: for whoever looks which records it has seen.
+        """Release a table, also inside a streaming query, for callers that track the records they have seen.
 
-        With `again` a record may come up twice.
+        With `again`, a record may occur twice.
         """
         table, back = opened(frame, self.reads)
         with self.remembering():
@@ -578,9 +578,9 @@ class TableRelease(ChargedRelease):
     def stream(self, path: str | os.PathLike[str] | None = None) -> StreamRelease | MemoizedStream:
         """Return the release of micro-batches, which keeps in a private file which records it has seen.
 
-        A record that comes late or again gets the report that it had; with other values it is refused, since
-        a second report costs epsilon again. Keep the file with the key. A memoized release has its store in
-        place of the file, and other values have the reports that the cap allows.
+        A record that arrives late or again gets the same report. With other values it is refused, since a
+        second report costs epsilon again. Keep the file with the key. A memoized release uses its store in
+        place of the file, and other values get the reports that the cap allows.
         """
         if self.days is None:
             self._repeatable("stream")
@@ -596,7 +596,7 @@ class TableRelease(ChargedRelease):
         return self._derived("seen")
 
     def encoded(self, table: pa.Table, first_row: int = 1) -> tuple[NDArray[Any], list[NDArray[Any]]]:
-        """Return the ids of records, and what the mechanisms would take of them."""
+        """Return the ids of records, and the inputs of the mechanisms."""
         self._check_types(table.schema)
         ids = self._ids(table, first_row)
         if ids is None:

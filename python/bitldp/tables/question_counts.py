@@ -30,9 +30,9 @@ _KINDS = (
 class QuestionCounts:
     """Counts that one question is answered from, which add up over parts of a released table.
 
-    The answer is that of `ReleasedTable` to the same rows, to the last digit: however they are cut, in
-    whatever order they come, saved and read again, or merged. What was counted has a name, which is saved
-    with the counts, so that no part is counted twice.
+    The answer is exactly that of `ReleasedTable` for the same rows, however they are divided, ordered, saved,
+    read again or merged. Each counted part has a name, which is saved with the counts, so that no part is
+    counted twice.
 
     Parameters
     ----------
@@ -98,8 +98,8 @@ class QuestionCounts:
         first_row : int
             Number of its first row, for errors.
         source : str, optional
-            Public name of the table, such as its file's: none of that name is counted again, here or in what
-            this is merged with.
+            Public name of the table, such as its file name. A table of that name is not counted again,
+            neither here nor in counts that these are merged with.
 
         Returns
         -------
@@ -109,10 +109,10 @@ class QuestionCounts:
         Raises
         ------
         PlanError
-            For a table of another plan, without its columns, or of a name that was counted before; without
-            kept columns in `by`, for another snapshot of a memoized release, whose reports are no new ones.
+            For a table of another plan, without its columns, or with a name that was counted before. Without
+            kept columns in `by`, also for another snapshot of a memoized release, whose reports are not new.
         DataError
-            For a value that is no report of the plan. Nothing is counted then.
+            For a value that is not a report of the plan. Nothing is counted in that case.
         """
         self._parts.refuse(source, set())
         part, row = self._begun(), first_row
@@ -131,8 +131,8 @@ class QuestionCounts:
         Raises
         ------
         PlanError, TypeError
-            For counts of another plan or question, and for such as count what was counted here before.
-            Nothing is added then.
+            For counts of another plan or question, and for counts of parts that were counted here before.
+            Nothing is added in that case.
         """
         if not isinstance(other, QuestionCounts):
             raise TypeError(f"other: must be QuestionCounts, not {type(other).__name__}")

@@ -97,7 +97,7 @@ class Questions:
                 raise PlanError(f"where: no category of column {name!r} is left")
         return [replace(own, reading=own.reading.among(met)) for own, met in made.values() if not met.all()]
 
-    # -- questions, each as of `ReleasedTable`
+    # -- questions, each as in `ReleasedTable`
 
     def mean(self, column: str, by: Names = ()) -> Question:
         """Yield what a mean counts, and return it."""

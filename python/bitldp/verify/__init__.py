@@ -1,19 +1,19 @@
-"""Checks a privacy report by itself: parameters to law to epsilon, plan, file and signature.
+"""Verification of a privacy report: from parameters to law to epsilon; plan, file and signature.
 
-For auditors. This folder uses the standard library and nothing of bitldp, so that it can be read, copied and
-run alone: ``python -I FOLDER REPORT OUTPUT``.
+For auditors: this folder uses only the standard library and nothing of bitldp, so you can read, copy and run
+it alone: ``python -I FOLDER REPORT OUTPUT``.
 
-A report (`OUTPUT.privacy.json`) says for each mechanism its parameters, the law that was sampled in integers
-over 2**64, and epsilon. Here the law is built again from the parameters of the plan: how many symbols, cells
-and bits there are must be the same, and each chance within the rounding of a double. Of tables that a solver
-made (`MVU`, `OptimalUtility` and others) the stated one is taken: its rows must add up, and its epsilon be
-that of the budget. Epsilon and delta then follow from the integers, in exact arithmetic, and must be what the
-report prints. Columns, rows and digest of the file must be those that plan and report say, and the values of
-a text some that the laws can give.
+A report (`OUTPUT.privacy.json`) states for each mechanism its parameters, the sampled law in integers over
+2**64, and epsilon. The verifier rebuilds the law from the parameters of the plan: the numbers of symbols,
+cells and bits must be the same, and each probability equal within the rounding of a double. For tables from a
+solver (`MVU`, `OptimalUtility` and others) the verifier uses the stated table: its rows must add up, and its
+epsilon must be that of the budget. Epsilon and delta then follow from the integers, in exact arithmetic, and
+must equal those in the report. Columns, rows and digest of the file must match plan and report, and the
+values of a text file must be possible under the laws.
 
-Three verdicts: *proven*, *false*, and *cannot be proven from this report*, with what is missing. No file
-shows that its reports were drawn by the law: who writes all of it consistently is trusted. A signature says
-who that is, by the public key that you have of them, and never one that the report names.
+There are three verdicts: *proven*, *false*, and *cannot be proven from this report*, with what is missing. A
+file cannot show that its reports were drawn by the law, so you trust whoever wrote it. A signature shows who
+that is, by a public key that you already have; a key that the report names is never used.
 """
 
 from __future__ import annotations

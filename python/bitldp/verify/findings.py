@@ -42,7 +42,7 @@ class Statement(NamedTuple):
 
 
 class Unproven(Exception):  # noqa: N818
-    """Error for what the report does not hold in integers, or what is not rebuilt here."""
+    """Error for a part that the report does not state in integers, or that is not rebuilt here."""
 
 
 class Lie(Exception):  # noqa: N818
@@ -50,7 +50,7 @@ class Lie(Exception):  # noqa: N818
 
 
 def verdict(findings: Iterable[Statement]) -> str:
-    """Return the verdict of all findings together: false if any is, proven if no other is in the way."""
+    """Return the verdict of all findings: false if any is false, proven if none is unproven."""
     reached = {each.verdict for each in findings}
     return FALSE if FALSE in reached else UNPROVEN if UNPROVEN in reached else PROVEN
 

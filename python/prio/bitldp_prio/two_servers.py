@@ -39,7 +39,7 @@ class TwoServerSum:
     Parameters
     ----------
     kind : Count, Histogram, Number or Vector
-        What is summed, as of `bitldp.sums.SecureSum`. Holds the steps of a vector's grid afterwards.
+        What is summed, as in `bitldp.sums.SecureSum`. Holds the steps of a vector's grid afterwards.
     epsilon : float
         Central epsilon of the sum, above zero, between data sets that differ in one record, replaced: a
         vector by any other of the l2 ball of radius `clip`.

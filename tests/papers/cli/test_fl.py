@@ -83,7 +83,7 @@ def test_the_summary_says_what_was_promised(done: Path, capsys: pytest.CaptureFi
             "holds a run with another clients, epochs, hidden, rounds; give another",
         ),
         (["--set", "epochs=abc"], 2, "--set epochs=abc: epochs must be int"),
-        (["--set", "epochs"], 2, "--set epochs: NAME=VALUE is needed; names are data, "),
+        (["--set", "epochs"], 2, "--set epochs: must be NAME=VALUE; names are data, "),
         (["--set", "flavour=3"], 2, "--set flavour=3: bitrand has no flavour; there are data, "),
         (["--set", "quick=3"], 2, "--set quick=3: bitrand has no quick; there are data, "),
         (["--set", "epochs=1", "--set", "epochs=2"], 2, "--set epochs=2: epochs is given twice"),
@@ -112,7 +112,7 @@ def test_what_cannot_be_run_is_one_sentence(
         (["bitrand", "--data", "../digits"], "no data set '../digits'; there are digits, "),
         (["bitrand", "--data", "mnist"], "mnist is not bundled: set the environment variable BITLDP_DATA"),
         (["bitrand", "--clients", "100000"], "clients: 100000 are more than the 1438 records of digits"),
-        (["ldpfl", "--data", "breast_cancer"], "data: its records are no square images"),
+        (["ldpfl", "--data", "breast_cancer"], "data: its records are not square images"),
         (["sixth"], "no system 'sixth'; there are bitrand, ldpfl, "),
     ],
 )
@@ -216,8 +216,8 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:
         process.wait()
     assert process.returncode == 130
     assert out == ""
-    sentence = f"error: interrupted; --resume goes on after the last whole round in {folder}"
-    said = "interrupted: ends after this client; press again to end at once"
+    sentence = f"error: interrupted; --resume continues after the last complete round in {folder}"
+    said = "interrupted: the run ends after this client; press Ctrl-C again to end at once"
     assert errors.splitlines() == [said, sentence]
 
 

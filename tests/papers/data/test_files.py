@@ -145,11 +145,11 @@ SECRET = "4711.25"
         ),
         (f"{SECRET},y\n1,0\n", {"intervals": {"*": [0, 1]}}, "the first line of mine.csv must name"),
         (f"a,y\n{SECRET}x,0\n", {"intervals": {"*": [0, 1]}}, "the column 'a' must hold numbers"),
-        ("a,y\n1,0\n,1\n", {"intervals": {"*": [0, 1]}}, "the column 'a' lacks values"),
+        ("a,y\n1,0\n,1\n", {"intervals": {"*": [0, 1]}}, "the column 'a' has missing values"),
         (f"a,y\n1,{SECRET}\n", {"intervals": {"a": [0, 1]}, "categories": {"y": [0, 1]}}, "'y' has values"),
         (f"a,y\n1,0\n{SECRET}\n", {"intervals": {"*": [0, 1]}}, "is no CSV file that can be read"),
         ("a,y\n", {"intervals": {"*": [0, 1]}}, "mine.csv must have columns of one length, above zero"),
-        ("a,b\n1,0\n", {"intervals": {"*": [0, 1]}}, "label: 'y' is no column of mine.csv"),
+        ("a,b\n1,0\n", {"intervals": {"*": [0, 1]}}, "label: 'y' is not a column of mine.csv"),
     ],
 )
 def test_errors_name_the_argument_and_no_value(text: str, known: Any, fragment: str, tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     for name, fragment in (
         ("gone.csv", "cannot be read"),
         ("gone.npz", "cannot be read"),
-        ("x.npz", "is no file of plain arrays"),
+        ("x.npz", "is not a file of plain arrays"),
         ("x.parquet", "is no Parquet file"),
         ("x.txt", "must be one of .csv, .csv.gz, .parquet, .npz"),
     ):
@@ -242,7 +242,7 @@ def test_files_go_through_fl(
     assert json.loads((tmp_path / "c" / "settings.json").read_text())["clients"] == 456  # each record once
     assert "63 test records are" in summary["caveat"]
     assert bitldp("fl", "mvu", "--quick", *trees[5:], *few, "--out", tmp_path / "d") == 1
-    assert "diabetes.parquet has no classes, which this needs" in capsys.readouterr().err
+    assert "diabetes.parquet has no classes, which are needed" in capsys.readouterr().err
 
 
 def test_files_go_through_attack_and_paper(
@@ -253,7 +253,7 @@ def test_files_go_through_attack_and_paper(
     assert bitldp("attack", "membership", *of_cancer, *few, "--out", tmp_path / "a", "--json") == 0
     assert json.loads(capsys.readouterr().out)["parameters"]["data"] == "cancer.csv"
     assert bitldp("paper", "fedsel-2-a", "--data", "adult=x.txt", "--out", tmp_path / "b") == 2
-    assert "--data adult=x.txt: a file is needed" in capsys.readouterr().err
+    assert "--data adult=x.txt: must name a data file" in capsys.readouterr().err
     assert bitldp("paper", "fedsel-2-a", "--data", "iris=x.csv", "--out", tmp_path / "b") == 2
     assert "no data set 'iris'; there are " in capsys.readouterr().err
     assert bitldp("paper", "brr-m", "--quick", *of_cancer, "--out", tmp_path / "b", "--json") == 0
@@ -286,8 +286,8 @@ def test_a_file_stands_for_a_set_of_a_figure(mine: Dataset, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "code", "fragment"),
     [
-        (("fl", "mvu", "--label", "y"), 2, "--label: goes with --data FILE"),
-        (("fl", "mvu", "--data", "x.csv"), 2, "--label: is needed with --data x.csv"),
+        (("fl", "mvu", "--label", "y"), 2, "--label: needs --data FILE"),
+        (("fl", "mvu", "--data", "x.csv"), 2, "--label: required with --data x.csv"),
         (("fl", "mvu", "--data", "gone.csv", "--label", "y"), 1, "data: gone.csv: cannot be read"),
         (("fl", "mvu", "--pool", "test:5"), 2, "pool: mvu has no such setting"),
         (("fl", "honest", "--pool", "test:x"), 2, "pool: must be test:N, a file, or empty"),

@@ -17,6 +17,7 @@ import bitldp
 from bitldp.base.files import resolved
 from bitldp.cli.commands import FORMS, FileFormat, form_of
 from bitldp.cli.errors import UsageError
+from bitldp.cli.perturb.charging import charged, enter_output
 from bitldp.cli.perturb.inputs import Inputs, located
 from bitldp.cli.perturb.options_plan import plan_of_options
 from bitldp.cli.perturb.outputs import Digested, Interrupted, interruptible
@@ -24,10 +25,8 @@ from bitldp.cli.perturb.perturb import (
     Checked,
     Watcher,
     batch_rows,
-    charged,
     check_keys,
     commas_of,
-    enter_output,
     moved_note,
     release_of_file,
     released_batch,

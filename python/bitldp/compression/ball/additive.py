@@ -150,7 +150,7 @@ class Additive(Ball):
 
     @property
     def gdp_mu(self) -> float:
-        """Two records are distinguished no better than normal laws of variance 1 that are this far apart."""
+        """Gaussian DP parameter: records are distinguished no better than two N(0, 1) laws this far apart."""
         return self._mu
 
     @property
@@ -192,7 +192,7 @@ class Additive(Ball):
     def renyi(self, orders: ArrayLike, *, bound: Bound = "best") -> NDArray[np.float64]:
         """Return an upper bound of the Rényi divergence of two records; see `VectorMVU.renyi`.
 
-        There is one, "best": alpha mu^2/2, that of the normal laws, and at most `pure_epsilon`.
+        The only bound is "best": alpha mu^2/2, that of the normal laws, and at most `pure_epsilon`.
         """
         alphas = check_orders(orders)
         checks.choice("bound", bound, ("best",))
@@ -268,8 +268,8 @@ def _sigma(radius: int, allowed: float, half_width: int, counted: bool) -> float
 class BallGaussian(Additive):
     """Gaussian mechanism for an l2 ball: adds discrete Gaussian noise to a vector on a grid; has a delta.
 
-    The mechanism of DP-SGD, as each client applies it by itself. `bitldp.numeric.Gaussian` is for records
-    whose numbers may all move by the whole interval; here they may move within a ball.
+    This is the mechanism of DP-SGD, applied by each client. Use `bitldp.numeric.Gaussian` for records whose
+    numbers may all move by the whole interval; here a record moves within a ball.
 
     Parameters
     ----------
@@ -283,12 +283,12 @@ class BallGaussian(Additive):
 
     Notes
     -----
-    The analytic Gaussian mechanism: neighbouring records are any two of the ball, whose diameter is the
-    sensitivity, and the noise is the least of Balle and Wang, "Improving the Gaussian mechanism for
-    differential privacy", ICML 2018. Grid, clamp, dither and the proof behind `guarantee.record` are
-    those of `bitldp.compression.Skellam`; the noise is the discrete Gaussian of Canonne, Kamath and Steinke,
-    "The discrete Gaussian for differential privacy", NeurIPS 2020. Source of its use: Abadi et al.,
-    "Deep learning with differential privacy", CCS 2016.
+    This is the analytic Gaussian mechanism. Neighbouring records are any two of the ball, whose diameter is
+    the sensitivity, and the noise is the least of Balle and Wang, "Improving the Gaussian mechanism for
+    differential privacy", ICML 2018. Grid, clamp, dither and the proof behind `guarantee.record` are those of
+    `bitldp.compression.Skellam`; the noise is the discrete Gaussian of Canonne, Kamath and Steinke, "The
+    discrete Gaussian for differential privacy", NeurIPS 2020. Source of its use: Abadi et al., "Deep learning
+    with differential privacy", CCS 2016.
 
     Examples
     --------
@@ -323,7 +323,7 @@ class Skellam(Additive):
         Whether records outside the ball are scaled to it, or refused.
     output_bits : int, optional
         Bits of a coordinate's report, 4 to 16: codes 0 to 2**output_bits - 2. More bits make a finer grid.
-        None: the least with which it costs no more than 1 % of the variance, 13 or 14 as a rule.
+        None: the fewest bits for which the grid costs at most 1 % of the variance, usually 13 or 14.
 
     Raises
     ------
@@ -334,23 +334,23 @@ class Skellam(Additive):
     -----
     Neighbouring records are any two of the ball, whose diameter is the sensitivity. The noise is the
     difference of two Poisson(mu) numbers, so its variance is 2 mu steps squared. The sum is clamped 5.5
-    standard deviations beyond the ball (4.5 where epsilon is above 20), where a report stands for the mean of
-    what is beyond: the bias is below 1e-7 of a deviation (`bias_bound`).
+    standard deviations beyond the ball (4.5 if epsilon is above 20). A report at the end stands for the mean
+    of what lies beyond it, so the bias is below 1e-7 of a deviation (`bias_bound`).
 
-    Privacy: from the integers follows how far apart normal laws are that two inputs of a coordinate,
-    dithered on the way, are told apart no better than, by the distance of the inputs. Two bounds hold: a
-    slope per step (`bitldp.channels.normal`), and on a grid of up to 512 steps the largest difference of
-    normal quantiles over all thresholds, for each number of whole steps. A dithered input is a mixture of
-    two points; quantiles of a mixture exceed the line between the points by a bound that is added.
-    Coordinates compose, and the largest sum of squares within the diameter of the ball is a knapsack, in
-    any dimension (`ball.steps` has the proof). So `guarantee.record` is the analytic epsilon of Balle and
-    Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018, at `gdp_mu`: within 1 % of
-    the variance of continuous Gaussian noise up to an epsilon of 14, within 3 % at 20. From there on noise
-    is not lowered further, since its tails have no chance in units of 2**-64, and less than epsilon is
-    spent.
+    The privacy proof works with the integers. For two inputs of a coordinate, dithered on the way, it finds
+    two normal laws that are at least as easy to distinguish; how far apart these are depends on the distance
+    of the inputs. Two bounds hold: a slope per step (`bitldp.channels.normal`), and on a grid of up to 512
+    steps the largest difference of normal quantiles over all thresholds, for each number of whole steps. A
+    dithered input is a mixture of two points; quantiles of a mixture exceed the line between the points by a
+    bound that is added. Coordinates compose, and the largest sum of squares within the diameter of the ball
+    is a knapsack problem, in any dimension (`ball.steps` has the proof). `guarantee.record` is therefore the
+    analytic epsilon of Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML
+    2018, at `gdp_mu`. The variance is within 1 % of that of continuous Gaussian noise up to an epsilon of 14,
+    and within 3 % at 20. Above, the noise is not lowered further, since its tails would vanish in units of
+    2**-64, and the exact epsilon is below the budget.
 
     Source: Agarwal, Kairouz and Liu, "The Skellam mechanism for differentially private federated learning",
-    NeurIPS 2021. There, sums of many clients are released; here each report is private by itself.
+    NeurIPS 2021. The source releases sums of many clients. Here each report is private by itself.
 
     Examples
     --------

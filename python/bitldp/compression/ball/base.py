@@ -145,7 +145,7 @@ class Ball(Means):
 
     @property
     def codec(self) -> Grid:
-        """The points of a coordinate, from -radius to radius where nothing else is said."""
+        """The points of a coordinate, from -radius to radius by default."""
         grid = self._release.codec
         assert isinstance(grid, Grid)  # of coordinates
         return grid
@@ -192,8 +192,9 @@ class Ball(Means):
         orders : array_like of float
             Orders above 1, shape (n,) or ().
         bound : {"best", "greedy", "coupled", "steepest", "interpolated"}
-            "greedy": Lemma 7 of the paper, and "best" the linear program of its Eq. 4, never more: both with
-            conditional dither. The others are for unbiased dither (Notes), where "best" is the least of them.
+            With conditional dither: "greedy" is Lemma 7 of the paper, and "best" the linear program of its
+            Eq. 4, which is never larger. With unbiased dither: the others (see Notes); "best" is the least of
+            them.
 
         Returns
         -------
@@ -207,11 +208,13 @@ class Ball(Means):
 
         Notes
         -----
-        An upper bound, where `bitldp.accounting.renyi` is exact for records without a common bound: the
-        largest sum over coordinates within the ball is a knapsack problem, and only its relaxation is solved.
+        This is an upper bound: the largest sum over coordinates within the ball is a knapsack problem, of
+        which only the relaxation is solved. `bitldp.accounting.renyi` is exact for records without a common
+        bound.
 
-        With unbiased dither a record may leave the ball by up to half a step a coordinate, so that the
-        paper's bounds do not cover it. But the law of a coordinate is a mixture of two rows. Three bounds:
+        With unbiased dither a record may leave the ball by up to half a step per coordinate, which the
+        paper's bounds do not cover. The law of a coordinate is then a mixture of two rows, and three bounds
+        hold:
 
         - "steepest": the log-ratio of two inputs is at most c times their distance, c being found from the
           rows, so the divergence of a coordinate is at most alpha (c t)^2/2 for inputs t apart (Bun and

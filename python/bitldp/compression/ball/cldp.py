@@ -47,7 +47,7 @@ _BLOCK = 1 << 20
 class CLDP(Means):
     """CLDP: reports one random coefficient of a vector in a ball, and its sign, in log2(d) + 1 bits for l1.
 
-    In the l2 ball as many bits a coordinate.
+    In the l2 ball, each coordinate takes log2(d) + 1 bits.
 
     Parameters
     ----------
@@ -68,20 +68,20 @@ class CLDP(Means):
 
     Notes
     -----
-    Neighbouring records differ in any way, also outside the ball: the privacy does not rest on the clipping.
-    A row j of the D x D Hadamard matrix H (entries +-1) is drawn without looking at the record, and the
-    coefficient (H x)_j, a number of [-R, R], is released by Duchi's mechanism as +-C,
-    C = R (e^eps + 1)/(e^eps - 1). The report is the code 2 j + sign; it is decoded as the vector +-C H_j,
-    whose mean is x since H H = D I. The sum of its coordinates' variances is d C^2 - |x|^2.
+    Neighbouring records differ in any way, also outside the ball: privacy does not depend on clipping. A row
+    j of the D x D Hadamard matrix H (entries +-1) is drawn without looking at the record, and the coefficient
+    (H x)_j, a number of [-R, R], is released by Duchi's mechanism as +-C, C = R (e^eps + 1)/(e^eps - 1). The
+    report is the code 2 j + sign; it is decoded as the vector +-C H_j, whose mean is x since H H = D I. The
+    sum of its coordinates' variances is d C^2 - |x|^2.
 
-    In the l2 ball a direction w of the sphere is drawn without looking, and the sign of w x, or with
-    probability (1 - |x|/R)/2 the other one, passes randomized response: s. The vector t = s w is uniform on
-    the half sphere around x with probability e^eps/(e^eps + 1), else on the other half: the mechanism of
-    Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", JASA 2018,
-    Section 4.2.1. Every coordinate of t is dithered to log2(D) + 1 bits, and the report is decoded as B t,
-    with B = R (e^eps + 1)/(e^eps - 1)/E|w_1|. Privacy rests on the bit alone, whatever the floats of w are.
-    The sum of the variances is about (pi/2) d (R (e^eps + 1)/(e^eps - 1))^2 - |x|^2, which no epsilon lowers
-    below some 1.57 d R^2.
+    In the l2 ball, a direction w of the sphere is drawn without looking at the record. The sign of w x, or
+    with probability (1 - |x|/R)/2 the opposite one, is released as s by randomized response. The vector t = s
+    w is uniform on the half sphere around x with probability e^eps/(e^eps + 1), else on the other half: the
+    mechanism of Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation",
+    JASA 2018, Section 4.2.1. Every coordinate of t is dithered to log2(D) + 1 bits, and the report is decoded
+    as B t, with B = R (e^eps + 1)/(e^eps - 1)/E|w_1|. Privacy depends on the bit alone, not on the floats of
+    w. The sum of the variances is about (pi/2) d (R (e^eps + 1)/(e^eps - 1))^2 - |x|^2, and at least about
+    1.57 d R^2 at any epsilon.
 
     Source: Girgis, Data, Diggavi, Kairouz and Suresh, "Shuffled model of differential privacy in federated
     learning", AISTATS 2021, the mechanisms for p = 1 and p = 2.
@@ -146,7 +146,7 @@ class CLDP(Means):
 
     @property
     def channel(self) -> Window:
-        """The channel of the sign; mute at epsilon 0."""
+        """The channel of the sign; uninformative at epsilon 0."""
         return self._sign.channel
 
     @property

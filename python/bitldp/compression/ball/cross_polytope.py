@@ -37,8 +37,8 @@ class CrossPolytope(RotatedMeans):
     Parameters
     ----------
     features : int
-        Coordinates of a record, d, 1 to 2**31 (127 with ``rotation="haar"``). D is the power of two above it,
-        with "hadamard" at least 32. Above 2**24 a report is about a block of coordinates (Notes).
+        Coordinates of a record, d, 1 to 2**31 (127 with ``rotation="haar"``). D is the next power of two,
+        with "hadamard" at least 32. Above 2**24, a report covers a block of coordinates (see Notes).
     epsilon : float
         Exact epsilon of a record, finite, zero or more.
     radius : float
@@ -48,15 +48,17 @@ class CrossPolytope(RotatedMeans):
         among all rotations, by Householder products: about D**2 operations a record; the better choice up to
         15 features, where it needs fewer dimensions.
     public_seed : int
-        Of the rotations, 0 or more. It is public: the server needs it, and no privacy rests on it.
+        Seed of the rotations, 0 or more. It is public: the server needs it, and privacy does not depend on
+        it.
     cohorts : int, optional
-        How many rotations there are, drawn for each record. None: 2**32, so that hardly two records share
-        one. Few are undone faster, for sums of reports, and leave an error that does not fall with the number
-        of records (Notes). 1, one rotation for everybody, is biased, and warns (`OneRotationWarning`).
+        Number of rotations, one of which is drawn for each record. None: 2**32, so that two records hardly
+        ever share one. With few cohorts, sums of reports are decoded faster, but part of the error does not
+        fall with the number of records (see Notes). With 1, everybody has the same rotation: the estimate is
+        biased, and an `OneRotationWarning` is issued.
     reports : int, optional
-        Reports of a record, each with its share of epsilon and a rotation of its own, 1 to 64; their mean is
-        taken. None: 1, but for an epsilon above ln(2 D) + 1, of which one report would waste some, as many as
-        make the variance least.
+        Number of reports per record, 1 to 64, each with its share of epsilon and its own rotation; they are
+        averaged. None: 1, or the number with the least variance for an epsilon above ln(2 D) + 1, which one
+        report cannot use fully.
     clip : bool
         Whether records outside the ball are scaled to it, or refused.
 
@@ -67,11 +69,11 @@ class CrossPolytope(RotatedMeans):
 
     Notes
     -----
-    Neighbouring records differ in any way, in their norm too, and outside the ball: a record x is lifted to
-    the unit vector u = (x/R, sqrt(1 - |x/R|^2), 0, ..., 0) of D dimensions, as every record is, so that no
-    norm leaks. The 2 D numbers +-y_j of the rotated y = Q u are ordered by value, ties at random; each of the
-    k largest is e^epsilon times as likely to be reported as each other one, an exact ratio of integers. The
-    ratio holds for any Q, whoever chose it, so epsilon does not rest on the rotation. The search for the
+    Neighbouring records differ in any way, including their norm, also outside the ball. Each record x is
+    lifted to the unit vector u = (x/R, sqrt(1 - |x/R|^2), 0, ..., 0) of D dimensions, so that its norm is not
+    revealed. The 2 D numbers +-y_j of the rotated y = Q u are ordered by value, ties at random; each of the k
+    largest is e^epsilon times as likely to be reported as each other one, an exact ratio of integers. The
+    ratio holds for any Q, whoever chose it, so epsilon does not depend on the rotation. The search for the
     reported coordinate is not constant-time.
 
     A report of +-y_j is decoded as +-(R/m) times row j of Q, without the lift, where m is the mean of a
@@ -83,32 +85,32 @@ class CrossPolytope(RotatedMeans):
 
     about (R/m)^2/D each: (1/m^2 - 1) d/D in all for a unit vector.
 
-    Hadamard rotations, y = H S_3 H S_2 H S_1 u with random signs S, are not quite uniform: what is left falls
-    fast with D, and is largest for records with few coordinates that are not 0. Below 512 dimensions there
-    are four to eight passes in place of three. Measured over 12,000 to 60,000 rotations, for one and two
-    spikes, short, random and constant records, no bias was resolved, and one of 0.2 % would have been
-    (docs/compression.md has the table).
+    Hadamard rotations, y = H S_3 H S_2 H S_1 u with random signs S, are not quite uniform. The deviation
+    falls fast with D, and is largest for records with few coordinates that are not 0. Below 512 dimensions
+    there are four to eight passes in place of three. Measurements over 12,000 to 60,000 rotations, for
+    records with one or two spikes and for short, random and constant records, found no bias; a bias of 0.2 %
+    would have been found (docs/compression.md has the table).
 
-    With `cohorts` = G a part of the variance, at most that of one report over G, stays however many records
-    there are: all of a cohort are rotated alike. `estimate_mean` states the standard error of what cohorts
-    differ by.
+    With `cohorts` = G, part of the variance, at most that of one report divided by G, remains however many
+    records there are, since all records of a cohort share a rotation. `estimate_mean` computes the standard
+    error from the differences between cohorts.
 
     Above 2**24 coordinates a record is cut into B blocks of neighbours, ceil(d/2**24) of them. The public
-    number of a rotation also names a block, uniformly; x and u in what is said above are then those of the
-    block, lifted to the record's length, and a decoded report is B times as long and 0 outside of the block.
-    It is unbiased, and the variance of coordinate l becomes
+    number of a rotation also selects a block, uniformly. In the formulas above, x and u are then those of the
+    block, lifted to the record's length. A decoded report is B times as long, and 0 outside the block. It is
+    unbiased, and the variance of coordinate l becomes
 
         B (R/m)^2 (t u_l^2 + (1 - t) (1 - u_l^2)/(D - 1)) - x_l^2,
 
     B times that of one rotation of all coordinates. Cohorts are not supported then.
 
-    Memory: randomizing and decoding take about 8 D and 4 D bytes for each thread, which works on a record of
-    its own, besides the records: 280 and 140 MB at 2**24 coordinates and above. The sums of an estimate take
-    16 d bytes, and a few times as much while they are put together.
+    Memory: besides the records, each thread takes about 8 D bytes to randomize and 4 D bytes to decode, since
+    it works on its own record: 280 and 140 MB at 2**24 coordinates and above. The sums of an estimate take 16
+    d bytes, and a few times as much while they are combined.
 
     Rotation i is drawn from the keystream of the seed's key, nonce i. `randomize` draws a number i for each
-    record by a key of its own, which is no part of the channel's randomness, and a report carries it (32
-    bits, or log2 of the cohorts); with `first` both sides imply it, and reports are codes alone.
+    record with a separate key, independent of the channel's randomness, and a report carries it (32 bits, or
+    log2 of the cohorts). With `first`, both sides know it, and reports are codes alone.
 
     Sources: Isik, Chen, Ozgur, Weissman and No, "Exact optimality of communication-privacy-utility tradeoffs
     in distributed mean estimation", NeurIPS 2023 (the k closest words of a rotated codebook); Gandikota,

@@ -32,14 +32,15 @@ _SLOPE = 700.0  # the most that a letter's weight is tilted, as a logarithm
 class InterpolatedMVU(Ball):
     """Interpolated MVU: reports vectors of a ball in 2 to 5 bits a coordinate.
 
-    For budgets that one bit cannot spend.
+    Use it for budgets that one bit cannot use fully.
 
     Parameters
     ----------
     features, epsilon, norm, radius, clip
         As of `VectorMVU`.
     delta : float
-        Delta of a record, in [0, 1). With 0 the privacy is pure, for which this family was not made.
+        Delta of a record, in [0, 1). With 0 the guarantee is pure, which is not what this family is designed
+        for.
     input_bits : int
         A coordinate is dithered, without bias, to one of 2**input_bits points; 2 to 7.
     output_bits : int
@@ -56,20 +57,20 @@ class InterpolatedMVU(Ball):
 
     Notes
     -----
-    Letters a_j are equidistant. At a point x the report has ``P(j | x) = exp(theta a_j - kappa a_j^2)/Z``,
-    with theta such that the mean letter is x; between points the dither mixes two rows. So no estimate is
-    biased. At the points the variance V(x) is the inverse of the Fisher information, the least possible;
-    kappa (of either sign) and the reach of the letters are fitted such that a record costs its budget and
-    the worst variance is the least of the two reaches that are tried.
+    Letters a_j are equidistant. At a point x, the report has ``P(j | x) = exp(theta a_j - kappa a_j^2)/Z``,
+    with theta such that the mean letter is x. Between points, the dither mixes two rows. Estimates are
+    therefore unbiased. At the points the variance V(x) is the inverse of the Fisher information, the least
+    possible; kappa (of either sign) and the reach of the letters are fitted such that a record costs its
+    budget and the worst variance is the least of the two reaches that are tried.
 
     `guarantee.record` is computed from the integers, by the bounds of `renyi`; neighbouring records are any
-    two of the ball. Two close inputs cost alpha (x - x')^2/(2 V), as with Gaussian noise of variance V. For
-    the budgets at which V is below 1, randomized response does not get there: more letters do.
+    two of the ball. Two close inputs cost alpha (x - x')^2/(2 V), as with Gaussian noise of variance V. A V
+    below 1 needs more letters than randomized response has.
 
     Source of the idea, rows that are interpolated in their natural parameters and accounted by their Fisher
     information: Guo, Chaudhuri, Stock and Rabbat, "Privacy-aware compression for federated learning through
-    numerical mechanism design", ICML 2023. Theirs solves for the table, and interpolates to inputs that are
-    not on the grid; here the family has a closed form, and the dither interpolates.
+    numerical mechanism design", ICML 2023. Their mechanism solves for the table, and interpolates to inputs
+    that are not on the grid. Here the family has a closed form, and the dither interpolates.
 
     Examples
     --------

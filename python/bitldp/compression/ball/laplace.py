@@ -46,8 +46,8 @@ def layout(epsilon: float) -> tuple[int, int]:
 class LaplaceBall(Ball):
     """Laplace mechanism for an l1 ball: adds discrete Laplace noise of scale 2 radius/eps to each coordinate.
 
-    The baseline for l1 sensitivity; `bitldp.numeric.Laplace` is for records whose numbers may all move by the
-    whole interval, which costs d^2 times the variance.
+    Use it as the baseline for l1 sensitivity. `bitldp.numeric.Laplace` is for records whose numbers may all
+    move by the whole interval, which costs d^2 times the variance.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ class LaplaceBall(Ball):
     -----
     Neighbouring records are any two of the ball, whose diameter 2 radius is the sensitivity. A coordinate is
     dithered to a grid, geometric noise is added, and the sum is clamped five scales beyond the ball; reports
-    at the ends stand for the mean of what is beyond, so no estimate is biased. A coordinate's variance is
-    2 (2 radius/eps)^2 but for 1 %, from epsilon 0.01 to 20. Above, weights of few units of 2^-64 call for a
+    at the ends stand for the mean of what lies beyond, so estimates are unbiased. A coordinate's variance is
+    within 1 % of 2 (2 radius/eps)^2, from epsilon 0.01 to 20. Above, weights of few units of 2^-64 require a
     coarser grid and more noise: 7 % at 30. From about 50 on, noise is not lowered further.
 
     `guarantee.record` is computed from the integers. With r the largest ratio of the chances of a report at
@@ -79,10 +79,10 @@ class LaplaceBall(Ball):
     is concave there. So two records of a radius of S steps cost at most S (r - 1 + ln r), the continuous
     2 radius/scale but for 0.1 %.
 
-    No branch and no address depends on the input. Sources: Dwork, McSherry, Nissim and Smith, "Calibrating
-    noise to sensitivity in private data analysis", TCC 2006; Ghosh, Roughgarden and Sundararajan,
-    "Universally utility-maximizing privacy mechanisms", SIAM Journal on Computing 41 (2012), for the discrete
-    and clamped form.
+    No branch and no memory address depends on the input. Sources: Dwork, McSherry, Nissim and Smith,
+    "Calibrating noise to sensitivity in private data analysis", TCC 2006; Ghosh, Roughgarden and
+    Sundararajan, "Universally utility-maximizing privacy mechanisms", SIAM Journal on Computing 41 (2012),
+    for the discrete and clamped form.
 
     Examples
     --------
@@ -149,7 +149,7 @@ class LaplaceBall(Ball):
     def renyi(self, orders: ArrayLike, *, bound: Bound = "best") -> NDArray[np.float64]:
         """Return an upper bound of the Rényi divergence of two records; see `VectorMVU.renyi`.
 
-        There is one, "best": the most that epsilon allows.
+        The only bound is "best": the largest divergence that epsilon allows.
         """
         checks.choice("bound", bound, ("best",))
         return divergence.renyi(self.guarantee, orders)

@@ -33,16 +33,18 @@ class RandomCodebook(RotatedMeans):
     Parameters
     ----------
     features : int
-        Coordinates of a record, d, 2 to 127. A report takes about n d operations, so that it is for few: the
-        more there are, the nearer `CrossPolytope` comes.
+        Coordinates of a record, d, 2 to 127. A report takes about n d operations, so use it for few
+        coordinates. With more coordinates, `CrossPolytope` comes close.
     epsilon, radius, clip
         As of `CrossPolytope`.
     directions : int, optional
         Directions of a codebook, n, 2 to 65,536. None: the least power of two, 16 or more, whose variance is
-        within 1.9 % of that of infinitely many, as long as n d is at most 2**21. That suffices up to epsilon
-        12, and 13 for up to 32 features; fewer are faster. Holds the number afterwards.
+        within 1.9 % of that of infinitely many, as long as n d is at most 2**21. This holds up to epsilon 12,
+        and up to 13 for at most 32 features. Fewer directions are faster. The attribute then holds the chosen
+        number.
     public_seed : int
-        Of the codebooks, 0 or more. It is public: the server needs it, and no privacy rests on it.
+        Seed of the codebooks, 0 or more. It is public: the server needs it, and privacy does not depend on
+        it.
 
     Raises
     ------
@@ -51,23 +53,23 @@ class RandomCodebook(RotatedMeans):
 
     Notes
     -----
-    Neighbouring records differ in any way, in their norm too, and outside the ball. A record x becomes the
-    unit vector u = x/|x| with probability (1 + |x|/R)/2, else its opposite: u is x/R on average. Each record
-    has a codebook of its own, n independent uniform directions v of the sphere. The 2 n numbers +-v u are
-    ordered by value, ties at random; each of the k largest is e^epsilon times as likely to be reported as
+    Neighbouring records differ in any way, including their norm, also outside the ball. A record x becomes
+    the unit vector u = x/|x| with probability (1 + |x|/R)/2, else its opposite: u is x/R on average. Each
+    record has a codebook of its own, n independent uniform directions v of the sphere. The 2 n numbers +-v u
+    are ordered by value, ties at random; each of the k largest is e^epsilon times as likely to be reported as
     each other one, an exact ratio of integers, whatever the codebook is. The search is not constant-time.
 
     A report of +-v is decoded as +-(R/m) v, where m is the mean of a reported projection over uniform
     directions, (w1 - w0) S_k/(k w1 + (2 n - k) w0), with S_k the mean sum of the k largest of n independent
     projections, and k makes m largest. Over codebooks and random bits its mean is x, exactly, and the sum of
-    its variances over the coordinates R^2/m^2 - |x|^2. The more directions, the nearer that is to PrivUnit,
-    whose cap of the sphere they fill; PrivUnit is continuous, and so has no exact epsilon in floating point.
+    its variances over the coordinates R^2/m^2 - |x|^2. With more directions, which fill PrivUnit's cap of the
+    sphere, it approaches PrivUnit. PrivUnit itself is continuous and has no exact epsilon in floating point.
 
     A report draws n d normal numbers, from 8 n d bytes of keystream; a decoded one, those of one direction,
     and the keystream up to it.
 
     Codebook i is drawn from the keystream of the seed's key, nonce i. `randomize` draws a number i for each
-    record by a key of its own, and a report carries its 32 bits; with `first` both sides imply it, and
+    record with a separate key, and a report carries its 32 bits. With `first`, both sides know it, and
     reports are codes alone, of log2(2 n) bits.
 
     Sources: Bhowmick, Duchi, Freudiger, Kapoor and Rogers, arXiv:1812.00984 (PrivUnit, and the direction of

@@ -79,9 +79,8 @@ class RotatedMeans(Means):
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
         """Return opposite vectors and the law of where their reports lie; see `Mechanism.extremes`.
 
-        The 2 D signed coordinates of opposite vectors of the sphere are in opposite orders, so that a report
-        among the first k of one is among the last k of the other. Which of these a report is follows from
-        its rotation.
+        Opposite vectors of the sphere have their 2 D signed coordinates in opposite order. A report among the
+        first k of one is therefore among the last k of the other, and its rotation shows which.
         """
         if pair is not None:
             return None
@@ -142,16 +141,17 @@ class RotatedMeans(Means):
         x : array_like of float32 or float64, shape (n, features) or (features,)
             Records. Those outside the ball count as its ends in their direction.
         first : int, optional
-            The number of the first record's rotation, 0 or more, where client and server imply it, as by
-            client and round: record i has the rotation ``first + i`` (modulo 2**32, or the cohorts; with
-            several reports a record, each the next one). No two clients should have the same. None: drawn at
-            random for each record, and reported.
+            Number of the first record's rotation, 0 or more, if client and server both know it, for example
+            from client and round. Record i has the rotation ``first + i`` (modulo 2**32, or the cohorts;
+            each further report of a record has the next one). No two clients should have the same number.
+            None: drawn at random for each record, and reported.
         rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
+            None draws fresh 256-bit keys from the operating system. The others give reproducible reports, for
+            tests and experiments only: a key that is used on two inputs reveals where they differ.
         output : str
-            One of `outputs`. "codes" are of the smallest unsigned dtype, "values" what `decode` makes of them
-            (dtype of `x`), "bits" bytes of 0 and 1, "packed" bytes with as many bits a code as are needed.
+            One of `outputs`. "codes" have the smallest unsigned dtype. "values" are decoded by `decode`, in
+            the dtype of `x`. "bits" are bytes of 0 and 1. "packed" are bytes that hold only the bits that a
+            code needs.
         threads : int, optional
             Number of threads; the result does not depend on it.
         first_chunk : int
@@ -170,12 +170,12 @@ class RotatedMeans(Means):
         Raises
         ------
         ValueError
-            NaN, a value outside what is allowed (an index is given, never the value), wrong shape, unfit
-            `out`, or "values" where reports are uninformative. Nothing is handed out then: values are checked
-            in the pass that randomizes them, so `out` is zeros where one is refused, and as it was where the
-            call did not fit.
+            For NaN, a value that is not allowed (the message gives its index, never the value), a wrong
+            shape, an `out` that does not fit, or "values" where reports are uninformative. Nothing is
+            returned in that case. Values are checked while they are randomized: if one is refused, `out` is
+            filled with zeros. If the arguments do not fit each other, `out` is unchanged.
         TypeError
-            Wrong dtype or kind of argument.
+            For a wrong dtype or kind of argument.
         """
         if first is None:
             return super().randomize(
@@ -224,7 +224,7 @@ class RotatedMeans(Means):
         return RotatedReports(rotations.reshape(shape), codes.reshape(shape))
 
     def numbered(self, codes: ArrayLike, first: int) -> RotatedReports:
-        """Return reports of codes that were randomized with `first`: the rotations are put beside them.
+        """Add the rotations to codes that were randomized with `first`.
 
         Parameters
         ----------
@@ -293,8 +293,9 @@ class RotatedMeans(Means):
     def accumulator(self) -> MeanAccumulator:
         """Return an empty accumulator of the mean: streams, merges and serialises.
 
-        It takes pairs (rotations, codes); `numbered` makes them of codes. With `cohorts` reports are counted,
-        and a rotation is undone once for all that share it. See `Mechanism.accumulator`.
+        It takes pairs (rotations, codes), which `numbered` makes from codes. With `cohorts`, reports are
+        counted, and each rotation is inverted once for all reports that share it. See
+        `Mechanism.accumulator`.
         """
         scale = float(self.letters[1])
         if self.cohorts is None:
@@ -342,7 +343,8 @@ class RotatedMeans(Means):
         -------
         ndarray of float64
             Same shape, in squared units of `x`; its sum over a record is `total_variance` of its norm. It is
-            that of uniform rotations, and of one record: what `cohorts` share does not average out.
+            the variance of one record under uniform rotations. The part that a cohort shares does not average
+            out.
 
         Raises
         ------

@@ -38,8 +38,8 @@ class SignSGD(Ball):
     delta : float
         Delta of a record, in [0, 1). With 0 the privacy is pure, which costs a factor sqrt(d).
     calibration : {"exact", "paper"}
-        "exact": the least noise with which the signs keep epsilon. "paper": noise that keeps it by itself,
-        the sign being post-processing; needs a delta.
+        "exact": the least noise with which the signs satisfy epsilon. "paper": noise that satisfies epsilon
+        by itself, with the sign as post-processing; needs a delta.
 
     Raises
     ------
@@ -52,16 +52,16 @@ class SignSGD(Ball):
     -----
     Neighbouring records are any two of the ball. A coordinate x is reported as 1 with probability
     Phi(x/sigma), by a table over a grid of 129 points and dither between them: no Gaussian number is drawn.
-    The paper accounts for the noise, and reads the sign as post-processing. Here the bits that are released
-    are accounted, which costs less: near zero the log-ratio of a sign changes by 0.8/sigma, so that sigma
+    The paper accounts for the noise, and treats the sign as post-processing. Here the released bits are
+    accounted for, which costs less: near zero the log-ratio of a sign changes by 0.8/sigma, so that sigma
     need only be about 0.8 of what the Gaussian mechanism needs. `guarantee.record` is an upper bound computed
     from the integers, as for `VectorMVU`. With ``calibration="paper"`` sigma is that of the analytic Gaussian
     mechanism (Balle and Wang, ICML 2018) for the diameter of the ball, `guarantee.claimed` is epsilon, and
     `guarantee.record` what the signs cost, which is less.
 
-    The signs have no letters that are right on average: 2 Phi(x/sigma) - 1 is not linear in x. Servers add
-    them up and follow the sign of the sum (`majority`). Source: Jin et al., "Stochastic-sign SGD for
-    federated learning with theoretical guarantees", arXiv:2002.10940 (2020).
+    The signs have no unbiased decoded values, since 2 Phi(x/sigma) - 1 is not linear in x. Servers add them
+    up and follow the sign of the sum (`majority`). Source: Jin et al., "Stochastic-sign SGD for federated
+    learning with theoretical guarantees", arXiv:2002.10940 (2020).
 
     Examples
     --------

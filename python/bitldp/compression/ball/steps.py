@@ -28,7 +28,7 @@ class Distances(NamedTuple):
     Attributes
     ----------
     slope : float
-        Per step of the distance of the inputs, as of `bitldp.channels.normal.slope_of_noise`.
+        Per step of the distance of the inputs, as in `bitldp.channels.normal.slope_of_noise`.
     whole : ndarray of float64
         At 0, 1, 2, ... whole steps.
     between : float

@@ -78,26 +78,26 @@ class VectorMVU(Designed, Ball):
     norm : {"l1", "l2"}
         Records lie in the ball of this norm.
     delta : float
-        Delta of a record, in [0, 1). With 0 the privacy is pure. An l2 ball in many dimensions needs some,
-        about 1/n: it is then accounted in Rényi divergences.
+        Delta of a record, in [0, 1). With 0 the guarantee is pure. An l2 ball in many dimensions needs a
+        delta of about 1/n; privacy is then accounted in Rényi divergences.
     radius : float
         Radius of the ball, above zero, in units of `x`.
     clip : bool
         Whether records outside the ball are scaled to it, or refused.
     input_bits, output_bits : int
-        A coordinate is dithered to one of 2**input_bits points of its interval, [-radius, radius] where
-        nothing else is said, and reported as one of 2**output_bits codes. 1 to 9, and 1 to 6. Above
+        A coordinate is dithered to one of 2**input_bits points of its interval (by default [-radius,
+        radius]), and reported as one of 2**output_bits codes. input_bits is 1 to 9, output_bits 1 to 6. Above
         6 input bits, and for more than one output bit, designs take minutes.
     dither : {"unbiased", "conditional"}
-        "unbiased": each coordinate by itself. "conditional": the paper's norm-preserving dither, drawn anew
-        until the record is in a ball that is a little larger; biased (see `bias_bound`), and in high
-        dimensions that ball is not a little larger at all unless `input_bits` is large.
+        "unbiased": each coordinate by itself. "conditional": the paper's norm-preserving dither, which is
+        drawn again until the record lies in a slightly larger ball. It is biased (see `bias_bound`), and in
+        high dimensions the ball is much larger unless `input_bits` is large.
     limit : float, optional
-        Coordinates are clipped to [-limit, limit] besides, above zero and at most `radius`: records of many
-        dimensions rarely have larger ones, and a shorter interval has less variance.
+        Coordinates are also clipped to [-limit, limit]; above zero and at most `radius`. Records of many
+        dimensions rarely have larger coordinates, and a shorter interval has less variance.
     positive : bool
-        Whether no coordinate is below 0; where one is, it is taken as 0 (or refused). Two records are then
-        nearer in the l2 norm, sqrt(2) radii, and the interval is half as long. With unbiased dither.
+        Whether all coordinates are 0 or more. A negative one is then taken as 0 (or refused). Two records are
+        closer in the l2 norm, sqrt(2) radii, and the interval is half as long. Needs unbiased dither.
 
     Raises
     ------
@@ -112,9 +112,9 @@ class VectorMVU(Designed, Ball):
     -----
     Neighbouring records are any two of the ball, whose diameter is twice its radius. The channel of a
     coordinate has l1-metric privacy, d(y, y') = abs(y - y'), as in the paper's experiments for both norms.
-    `guarantee.record` is an upper bound computed from the integers: for the l1 ball, of the epsilon, which it
-    comes to with one output bit, as the worst of both records is computed (within 7 % in an l2 ball of two or
-    three dimensions); with a delta, of the epsilon that the Rényi bound converts to (`renyi`).
+    `guarantee.record` is an upper bound computed from the integers. For the l1 ball it bounds the epsilon,
+    and equals it with one output bit, since the worst pair of records is computed (within 7 % in an l2 ball
+    of two or three dimensions). With a delta, it is the epsilon that the Rényi bound converts to (`renyi`).
     `guarantee.feature` is the exact epsilon of records that differ in one coordinate, at delta 0; with
     conditional dither, where a coordinate decides what is accepted of the others, it is an upper bound for
     any two records.
@@ -135,7 +135,7 @@ class VectorMVU(Designed, Ball):
     accounted by the same conversion; `BallGaussian`, in 13 bits, is accounted without one, and has less.
     `InterpolatedMVU` spends more bits better.
 
-    The number of attempts of the conditional dither depends on the record: it is not constant-time.
+    The number of attempts of the conditional dither depends on the record, so it is not constant-time.
 
     Examples
     --------

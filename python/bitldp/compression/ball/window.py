@@ -45,8 +45,8 @@ _FARTHEST = 3 * _MOST_STEPS  # steps of a coordinate that lattices are counted t
 class BallWindow(Means):
     """Window in an l2 ball: reports a point near a vector of 1 to 4 numbers, or any other point.
 
-    For vectors of any length, at epsilon 4 and more. Of vectors on the sphere alone, `RandomCodebook` has
-    about half the variance; well inside the ball it has many times as much.
+    Use it for vectors of any length, at epsilon 4 and more. If all vectors lie on the sphere,
+    `RandomCodebook` has about half the variance; well inside the ball it has many times as much.
 
     Parameters
     ----------
@@ -59,9 +59,9 @@ class BallWindow(Means):
     steps : int, optional
         Steps g of the grid in a radius, 1 to 64.
     reach : int, optional
-        Steps b up to which a report is near, zero or more. Where steps or reach is None, a search sets it:
-        among those within 2 % of the least total variance of a unit vector, the ones of the fewest bits. Both
-        hold numbers afterwards.
+        Steps b up to which a report is near, zero or more. If `steps` or `reach` is None, a search sets it:
+        among the settings within 2 % of the least total variance of a unit vector, the one with the fewest
+        bits. Both attributes then hold the chosen numbers.
     clip : bool
         Whether records outside the ball are scaled to it, or refused.
 
@@ -72,15 +72,16 @@ class BallWindow(Means):
 
     Notes
     -----
-    Each coordinate is dithered to a multiple of 1/g of the radius, which may take the vector out of the ball,
-    to y. The W points of the grid within b steps of y are near it, the V within b steps of the farthest y are
-    everything. With probability A, an integer over 2**64, a report is uniform on the former, otherwise on the
-    latter: epsilon = ln(1 + A V/((1 - A) W)), from these integers. Both sets are symmetric, so a reported
-    coordinate has the mean A y and the second moment A (y^2 + w) + (1 - A) v, where w and v are the mean
-    squares of a coordinate of the two sets. The letters divide by A.
+    Each coordinate is dithered to a multiple of 1/g of the radius, which gives the vector y, possibly outside
+    the ball. The W points of the grid within b steps of y are near it. The V points within b steps of the
+    farthest y are all possible reports. With probability A, an integer over 2**64, a report is uniform on the
+    former, otherwise on the latter: epsilon = ln(1 + A V/((1 - A) W)), from these integers. Both sets are
+    symmetric, so a reported coordinate has the mean A y and the second moment A (y^2 + w) + (1 - A) v, where
+    w and v are the mean squares of a coordinate of the two sets. The letters divide by A.
 
     Neighbouring records are any two of the ball; bit, feature and record are the same in `guarantee`. No
-    branch and no address depends on the input: a point of each set is drawn, and one is chosen by a mask.
+    branch and no memory address depends on the input: a point of each set is drawn, and one is chosen by a
+    mask.
 
     Source: the law, uniform near the vector or anywhere, is that of PrivUnit in Bhowmick et al.,
     arXiv:1812.00984 (2018), and of the piecewise mechanism of Wang et al., ICDE 2019, for one number.
@@ -139,7 +140,7 @@ class BallWindow(Means):
         return Mechanism._symbols(self)
 
     def extremes(self, pair: Pair | None = None) -> Experiment | None:
-        """Return two vectors and the law of where a report lies: near the one, the other, both or neither.
+        """Return two vectors, and the law of a report being near the first, the second, both or neither.
 
         See `Mechanism.extremes`; without a pair, they are opposite ends of the ball.
         """

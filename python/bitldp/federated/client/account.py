@@ -31,7 +31,7 @@ RECORD = "bitldp.ledger"
 
 
 class RunBudgetWarning(UserWarning):
-    """Warning that a budget is that of one run: the next run has it again."""
+    """Warning that a budget is kept for one run only: the next run has all of it again."""
 
 
 def node_file(context: Context) -> Path:
@@ -79,16 +79,16 @@ class ClientAccount:
     Parameters
     ----------
     budget, delta : float
-        What may be spent on a client's data: epsilon, above zero, and delta, 0 or more and below 1.
+        Budget for a client's data: epsilon, above zero, and delta, 0 or more and below 1.
     path : path-like, callable of the Context that returns one, or "run", optional
-        File of the ledger, as of `bitldp.Ledger.open`. Default: a file of the node (`node_file`), which is
-        begun by itself and outlives runs and restarts. "run" keeps the ledger in `Context.state`, which
-        Flower keeps for one run: the next run, or a restarted SuperNode, has the whole budget again. That is
-        for simulations, and warned of.
+        File of the ledger, as in `bitldp.Ledger.open`. Default: a file of the node (`node_file`), which is
+        created automatically and outlives runs and restarts. "run" keeps the ledger in `Context.state`, which
+        Flower keeps for one run: the next run, or a restarted SuperNode, has the whole budget again. Use it
+        for simulations only; it issues a warning.
     create : bool
-        Whether to begin a ledger where there is no file of the given path. A folder that was emptied or is
-        not mounted then grants the whole budget again: on a client that matters, begin the ledger once, by
-        hand (``Ledger.open(path, budget=..., create=True)``), and leave this out.
+        Whether to create the ledger if there is no file at the given path. An emptied or unmounted folder
+        then grants the whole budget again. In production, create the ledger once by hand (``Ledger.open(path,
+        budget=..., create=True)``), and leave this out.
 
     Raises
     ------
@@ -123,7 +123,7 @@ class ClientAccount:
                 raise NoLedgerError(self.path)
 
     def ledger(self, context: Context) -> Ledger:
-        """Return a copy of a client's present ledger; a new one where one is to be begun."""
+        """Return a copy of a client's present ledger, or a new one if it has not been created."""
         path = self._path(context)
         if path is None:
             record: Any = context.state.get(RECORD)
@@ -208,8 +208,8 @@ class SumsAccount(ClientAccount):
     Parameters
     ----------
     budget, delta : float
-        What the sums of a client's data may cost: central epsilon, above zero, and delta. They hold for a
-        ledger that this account begins; one that exists says itself (`Ledger.allow_sums`).
+        Budget of the sums of a client's data: central epsilon, above zero, and delta. They apply to a ledger
+        that this account creates; an existing ledger has its own (`Ledger.allow_sums`).
     path : path-like, callable of the Context that returns one, or "run", optional
         File of the ledger. Default: a file of the node for its sums alone, which is begun by itself: that of
         `ClientAccount`, with the end ``.sums.json``; in it nothing else may be charged. "run" keeps the

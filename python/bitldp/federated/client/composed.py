@@ -88,12 +88,12 @@ class ComposedAccount(ClientAccount):
     path : path-like, or callable of the Context that returns one, optional
         File of the ledger; without one it is kept in `Context.state`, for one run (see `ClientAccount`).
     turns : int
-        Records that take turns in being released: with n of them, and m releases, each was released at most
-        ceil(m/n) times. Whoever trains must see to that (`reported` says how many were). 1 for releases that
-        are all about the same records.
+        Number of records that take turns: with n of them and m releases, each was released at most ceil(m/n)
+        times. Your training code must ensure that (`reported` returns the number of releases). 1 if all
+        releases are about the same records.
     identity : str
-        Names what takes turns, such as the data set and its order. With another name the count begins anew,
-        in an entry of its own that adds to the others.
+        Name of what takes turns, such as the data set and its order. With another name, a new count starts,
+        in a separate entry that adds to the others.
 
     Raises
     ------
@@ -102,8 +102,8 @@ class ComposedAccount(ClientAccount):
 
     Notes
     -----
-    A `Ledger` adds epsilons, which for many releases with a delta is far too much, and whose deltas add up
-    as well. Here a charge replaces the entry of the same mechanism by one of a larger count, whose guarantee
+    A `Ledger` adds epsilons and deltas, which overestimates the cost of many releases with a delta by far. In
+    this account, a charge replaces the entry of the same mechanism by one of a larger count, whose guarantee
     is that of all its releases together: the least epsilon of basic composition, Rényi divergences and
     privacy-loss distributions (`bitldp.accounting.account`). Entries of other mechanisms add to it. The
     ledger stays an ordinary one, that refuses what exceeds its budget before anything is released.

@@ -112,14 +112,14 @@ class PrivateData:
     path : path-like
         File (npz) of the released copy. Beside it: ``NAME.lock``, and for a moment ``NAME.pending``.
     mechanism : Mechanism
-        What releases the features; one of records with a label (`BitRand`) releases both.
+        Mechanism that releases the features; one for records with a label (`BitRand`) releases both.
     labels : Mechanism, optional
-        What releases the labels, as `LabelRR`. Labels are refused where nothing releases them.
+        Mechanism that releases the labels, such as `LabelRR`. Without it, labels are refused.
     output : str
         Form of the released features, as of the mechanism's `randomize`: "values", "bits" or "codes". Reports
         of two parts (`RotatedReports`) are kept side by side, as columns.
     ledger : Ledger or path-like, optional
-        What is charged: the exact epsilon of a record, once. A path is a ledger's file, as of `Ledger.open`.
+        What is charged: the exact epsilon of a record, once. A path is a ledger's file, as in `Ledger.open`.
     budget, delta : float, optional
         Of the ledger's file: another one is refused. Delta is 0 where a budget is given alone.
     create : bool
@@ -135,16 +135,16 @@ class PrivateData:
 
     Notes
     -----
-    The original is given to `get` as a function, called at the first release alone, and not kept: nothing in
-    an object of this class, its repr or its pickle holds it.
+    Pass the original data to `get` as a function. It is called only for the first release, and its result is
+    not kept: no object of this class, its repr or its pickle holds the data.
 
-    The release is charged once also where processes race or die. The released copy is written under another
-    name, the ledger charged with the copy's checksum as a note, and then the copy takes its name. A copy that
-    a crash left between the last two steps is found charged, and was served to nobody. Deleting the copy
-    means a new release, and a new charge.
+    The release is charged once, even if processes race or crash. First the released copy is written under
+    another name. Then the ledger is charged, with the copy's checksum as a note. Finally the copy is renamed.
+    If a crash occurs between the last two steps, the copy is found to be charged, and nobody has seen it. If
+    you delete the copy, the next call makes a new release with a new charge.
 
-    Neighbouring data sets differ in one record, in any way; every record is released by itself. That a file
-    belongs to the same people again is for the caller to see to: one file, one set of people.
+    Neighbouring data sets differ in one record, in any way; every record is released by itself. You must
+    ensure that a file always belongs to the same people: one file, one set of people.
 
     Examples
     --------
@@ -224,8 +224,8 @@ class PrivateData:
         original : callable
             Returns (features, labels), labels None where there are none. Not called where a copy exists.
         rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
+            None draws fresh 256-bit keys from the operating system. The others give reproducible reports, for
+            tests and experiments only: a key that is used on two inputs reveals where they differ.
 
         Returns
         -------

@@ -172,58 +172,57 @@ def noted(sentence: str, error: Exception, on_failure: Callable[[Exception], Non
 
 
 class PrivateUpdateMod:
-    """Mod that releases a client's update through a mechanism; of the rest, only named values leave.
+    """Mod that releases a client's update through a mechanism, and otherwise only values that you name.
 
     Parameters
     ----------
     mechanism : Mechanism, callable, or UpdateCodec
-        What releases the update, a function of its number of coordinates that returns one, or both sides'
-        common `UpdateCodec`.
+        Mechanism that releases the update, a function of its number of coordinates that returns one, or the
+        `UpdateCodec` that both sides share.
     budget, delta : float
-        What all rounds together may cost a client: epsilon and delta, exact ones of its whole update. Or
-        `budget` is a `ClientAccount` that says it, with a way of its own to compose rounds
-        (`ComposedAccount`).
+        Budget of a client for all rounds together: exact epsilon and delta of its whole update. Or a
+        `ClientAccount` with the budget, which may compose rounds in its own way (`ComposedAccount`).
     ledger : path-like, callable of the Context that returns one, or "run", optional
-        File that keeps the client's ledger over runs and restarts. Default: one of the node's own, as of
-        `ClientAccount`. "run" keeps it for one run, which the next begins with the whole budget: for
-        simulations, and warned of.
+        File that keeps the client's ledger over runs and restarts. Default: one of the node's own, as in
+        `ClientAccount`. "run" keeps it for one run; the next run has the whole budget again. Use it for
+        simulations only; it issues a warning.
     create : bool
-        Whether to begin the ledger's file where there is none, as of `ClientAccount`. By default that is
-        refused: a folder that was emptied, or is not mounted, must not grant the budget again.
+        Whether to begin the ledger's file where there is none, as in `ClientAccount`. By default this is
+        refused, so that an emptied or unmounted folder does not grant the budget again.
     examples : {"fixed", "exact"}, int, Bucketed or Randomized
-        What the reply says of the number of examples: 1, the number, a public number, the bucket that it is
-        in, or that bucket through randomized response.
+        Number of examples in the reply: 1 ("fixed"), the true number ("exact"), a public number, the bucket
+        of the number, or that bucket after randomized response.
     keep : sequence of str
-        Names of other metrics of the reply that may leave as they are. They are private: each is a choice.
+        Names of other metrics of the reply that are sent unchanged. They are private: name only those that
+        you decide to disclose.
     metrics : mapping of str to Mechanism, optional
-        Metrics of an evaluation that leave, each as one number, clipped to its mechanism's interval, released
-        and charged for every evaluation, as
-        ``{"accuracy": bitldp.Duchi(epsilon=0.5, interval=(0.0, 1.0))}``. What is
-        not named does not leave; of the number of examples the reply says what `examples` says.
+        Metrics of an evaluation to release, each as one number that is clipped to its mechanism's interval,
+        and charged for every evaluation, such as ``{"accuracy": bitldp.Duchi(epsilon=0.5, interval=(0.0,
+        1.0))}``. Other metrics are not sent. The number of examples in the reply follows `examples`.
     others : {"refuse", "pass"}
         What happens to messages that neither train nor, with `metrics`, evaluate. "refuse" answers them with
-        an Error. "pass" hands the replies through as they are, with a warning: a server that chooses the
-        model reads records off a loss, with no budget in its way.
+        an Error. "pass" sends the replies unchanged, with a warning: a server that chooses the model can
+        infer records from a loss, and no budget prevents it.
     rng : int, or callable of the Context that returns one, optional
         For experiments only: each client and round gets its own stream of that seed. None (the default) draws
-        fresh keys from the operating system. Never take it from ``run_config``, which the server writes.
+        fresh keys from the operating system. Never read it from ``run_config``, which the server writes.
     arrays, config : str
         Keys of the message's records.
     repeat : path-like, or callable of the Context that returns one, optional
-        File that keeps the last report (and ``NAME.evaluation`` the last metrics). A message that asks the
-        same again, as that of a server which was stopped within a round, is answered by the same bytes, at no
-        charge. Without one it is a new release.
+        File that keeps the last report (and ``NAME.evaluation`` the last metrics). A repeated message, for
+        example from a server that was stopped within a round, is answered by the same bytes, at no charge.
+        Without the file, it is a new release.
     nonfinite : {"zero", "refuse"}
-        What is done with an update, or a metric, that is not finite. "zero" reports zeros in its place, or
-        the middle of the metric's interval: a server can send a model that overflows on some records alone,
-        and would read that off an Error. "refuse" sends the Error.
+        What to do with an update, or a metric, that is not finite. "zero" reports zeros in its place, or the
+        middle of the metric's interval. This matters because a server can send a model that overflows on some
+        records only, and an Error would reveal that. "refuse" sends the Error.
     failing : {"refuse", "zero"}
-        What is done where the client's code fails, or replies with what does not fit. "refuse" sends the
-        Error, by which the server sees that it failed. "zero" releases and charges zeros in its place, or the
-        middle of a metric's interval: then a failure shows nothing. It goes with `examples` that are "fixed"
-        or a public number, and without `keep`.
+        What to do if the client's code fails, or returns a reply that does not fit. "refuse" sends the Error,
+        which shows the server that it failed. "zero" releases and charges zeros in its place, or the middle
+        of a metric's interval, so that a failure reveals nothing. It needs `examples` that are "fixed" or a
+        public number, and no `keep`.
     on_failure : callable of an exception, optional
-        Called on the client with what went wrong, which may hold private values, before the Error is sent.
+        Called on the client with the exception, which may hold private values, before the Error is sent.
     **options
         Of `UpdateCodec`: `clip` (needed), `norm`, `update`, `interval`, `integers`, `only`, `keep_local`,
         `allow_biased`, `rows`.
@@ -238,21 +237,21 @@ class PrivateUpdateMod:
     Warns
     -----
     UnprotectedMessageWarning
-        If anything may leave that no mechanism releases: by `others`, `keep` or `examples`.
+        If `others`, `keep` or `examples` allow anything to be sent that no mechanism releases.
 
     Notes
     -----
-    A mod fails closed: whatever goes wrong, in training, evaluation, perturbation or accounting, the reply is
-    an Error with one of three fixed sentences. That a client failed is itself visible: with
-    ``failing="refuse"`` the client's code must not fail on some records alone.
+    The mod fails closed: if training, evaluation, randomization or accounting fails, the reply is an Error
+    with one of three fixed sentences. The failure itself is visible: with ``failing="refuse"``, make sure
+    that the client's code does not fail on certain records only.
 
-    The ledger is charged after training and before the release. What is charged is the exact epsilon of a
-    record of the mechanism times the number of records in an update: neighbouring updates differ in any way.
+    The ledger is charged after training and before the release. The charge is the exact epsilon of a record
+    of the mechanism, times the number of records in an update: neighbouring updates differ in any way.
 
-    It belongs into ``ClientApp(mods=[...])``: as a mod of one function it sees no other's messages. Mods
-    listed before it see the report alone. Those listed after it see the update as it is, and what they add to
-    the reply is dropped. Client code that sends by other ways than its reply is beyond any mod, and so is an
-    exception of a lifespan function, whose text Flower sends.
+    Put it into ``ClientApp(mods=[...])``: as a mod of one function, it does not see the messages of the
+    others. Mods listed before it see only the report. Mods listed after it see the update itself, and
+    additions of theirs to the reply are dropped. No mod can control client code that sends data other than by
+    its reply, or an exception of a lifespan function, whose text Flower sends.
 
     Examples
     --------

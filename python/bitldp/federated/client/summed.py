@@ -44,17 +44,17 @@ log = logging.getLogger("bitldp.federated")
 
 
 class SummedMod:
-    """Flower mod that gives a client's share to a secure sum, under masks, and answers nothing else.
+    """Flower mod that gives a client's masked share to a secure sum, and answers nothing else.
 
     Parameters
     ----------
     agreement : Agreement
-        The terms of the sum, from the client's own configuration: never of what the server sends.
+        Terms of the sum, from the client's own configuration, never from the server.
     key : path-like, or callable of the Context that returns one
         File of the node's private key, whose public one is in the agreement (``bitldp keypair`` makes both).
     budget : float or SumsAccount, optional
-        Central epsilon that all sums of the client's data may cost. Default: that of one sum, so that a
-        record is in one sum alone.
+        Central epsilon for all sums of the client's data. Default: that of one sum, so that a record takes
+        part in one sum only.
     delta : float, optional
         Delta that they may cost. Default: that of one sum with the default budget, else 0.
     ledger : path-like, callable of the Context that returns one, or "run", optional
@@ -66,11 +66,11 @@ class SummedMod:
         What is summed of the reply: its arrays minus those that were sent, in one vector; its one array as it
         is (of one element: a number, a category); or what the callable returns.
     nonfinite : {"zero", "refuse"}
-        What is done with a vector that is not finite: zeros are summed in its place, or the client drops out.
+        What to do with a vector that is not finite: sum zeros in its place, or drop out.
     failing : {"refuse", "zero"}
-        What is done where the client's code fails, or replies with what cannot be summed. "refuse" drops out,
-        by which the server sees that it failed. "zero" gives the share of a client without a record
-        (`SecureSum.share_neutral`), charged as any other: then a failure shows nothing.
+        What to do if the client's code fails, or returns a reply that cannot be summed. "refuse" drops out,
+        which shows the server that it failed. "zero" gives the share of a client without a record
+        (`SecureSum.share_neutral`), charged like any other, so that a failure reveals nothing.
     secrets : {"context", "file"}
         Where the secrets of a round are between its stages: in `Context.state`, or in a file beside the
         ledger (``NAME.secrets``), which nobody but its owner may read.
@@ -79,7 +79,7 @@ class SummedMod:
     rng : int, or callable of the Context that returns one, optional
         Seed of the noise, for experiments only: whoever knows it takes the noise off. Masks stay fresh.
     on_failure : callable of an exception, optional
-        Called on the client with what went wrong, which may hold private values, before the Error is sent.
+        Called on the client with the exception, which may hold private values, before the Error is sent.
 
     Raises
     ------
@@ -89,16 +89,16 @@ class SummedMod:
     Notes
     -----
     The noise is added here, before the masks. The ledger is charged after the client's code has run and
-    before its share leaves, for every sum that it gives a share to, whether or not that is opened. Whatever
-    goes wrong, the reply is an Error with a fixed sentence, and the round is over for this client.
+    before its share leaves, for every sum that it gives a share to, whether or not that is opened. If
+    anything fails, the reply is an Error with a fixed sentence, and the round is over for this client.
 
-    Each stage of a round is answered once, whatever copies of the context come by: a journal beside the
-    ledger (``NAME.rounds``) says which stage of which round was last, and is written before anything is done
-    for it. It holds no secret. The secrets of a round are kept until it ends (`secrets`), and are nowhere
-    while a stage is being answered: a client that is killed then has dropped out.
+    Each stage of a round is answered once, even if a copy of the context arrives again. A journal beside the
+    ledger (``NAME.rounds``) records the last stage and round before any work on it starts. It holds no
+    secret. The secrets of a round are kept until it ends (`secrets`), except while a stage is being answered:
+    a client that is killed at that time has dropped out.
 
-    The client's code is asked for a number in one stage alone, the third one, and never sees a message of the
-    protocol. Metrics and the number of examples do not leave; every client weighs 1.
+    The client's code runs only in the third stage, and never sees a message of the protocol. Metrics and the
+    number of examples are not sent; every client has the weight 1.
 
     Examples
     --------

@@ -47,7 +47,7 @@ class NoiseForecast:
 
     @property
     def needed(self) -> int:
-        """Clients a round with which the noise of all rounds together is as long as what they can say."""
+        """Clients per round for which the noise of all rounds is as long as their largest possible sum."""
         return math.ceil(self.variance / self.rounds)
 
     @property

@@ -131,20 +131,19 @@ class DecodingStrategy(FedAvg):
     mechanism : Mechanism, callable, or UpdateCodec
         What releases the clients' updates, equal to that of their `PrivateUpdateMod`.
     mean_only : bool
-        Says of another `inner` strategy, one of your own, that it uses nothing of the clients but the
-        weighted mean of their arrays. A strategy that needs each client's update by itself would silently be
-        given the mean.
+        Declares that another `inner` strategy of your own uses only the weighted mean of the clients' arrays.
+        A strategy that needs each client's update would silently get the mean.
     rate : float
-        What the mean update is multiplied by before it is added; -0.1, say, for gradients of a loss. Not for
+        Factor of the mean update before it is added, for example -0.1 for gradients of a loss. Not for
         ``update="replace"``.
     weighting : {"fixed", "examples"}
-        Whether every report counts the same, or by the number of examples that the client states. A client
-        that states none (the default of `PrivateUpdateMod`) is then rejected.
+        Whether every report has the same weight, or that of the number of examples that the client states.
+        With "examples", a client that states none (the default of `PrivateUpdateMod`) is rejected.
     max_examples : int, optional
-        With ``weighting="examples"``, which needs it: the most examples that a client counts for. A larger
-        number counts as this one, so that no client can make itself the mean.
+        Largest number of examples of a client; required with ``weighting="examples"``. A larger number counts
+        as this one, so that no client can dominate the mean.
     metrics : mapping of str to Mechanism, optional
-        Metrics of evaluations that clients release, as of `PrivateUpdateMod`: equal on both sides. Without it
+        Metrics of evaluations that clients release, as in `PrivateUpdateMod`: equal on both sides. Without it
         no client is asked for an evaluation (`fraction_evaluate` is 0), and none is counted.
     min_fraction : float
         Share of the clients asked whose reports must arrive, in [0, 1]. At least one always must.

@@ -142,7 +142,7 @@ _SPARSE = 8  # a vector has so many times the coordinates that its report names,
 
 @dataclass(frozen=True)
 class UpdateCodec:
-    """Recipe of a report: clip an update by a norm, scale it to the interval, randomize, pack.
+    """Steps of a report: clip an update by a norm, scale it to the interval, randomize, pack.
 
     The client's `PrivateUpdateMod` and the server's `DecodingStrategy` must be given equal ones; a report
     that was made with another is refused.
@@ -150,9 +150,9 @@ class UpdateCodec:
     Parameters
     ----------
     mechanism : Mechanism or callable
-        What releases the update, or a function of its number of coordinates that returns one: then the
-        mechanism can cover the whole update as one record, as
-        ``lambda d: bitldp.Duchi(epsilon=1.0, features=d)``.
+        Mechanism that releases the update, or a function of its number of coordinates that returns one. With
+        a function, the mechanism can cover the whole update as one record, for example ``lambda d:
+        bitldp.Duchi(epsilon=1.0, features=d)``.
     clip : float
         Norm that the update is clipped to, above zero.
     norm : {"l2", "l1", "linf"}
@@ -186,10 +186,10 @@ class UpdateCodec:
 
     Notes
     -----
-    The update of one client is cut into records of as many coordinates as the mechanism has features. Where
-    these are several, their exact epsilons add up, and so they are charged: a mechanism of one number at
-    epsilon 1 on a model of 1000 weights costs 1000. All `rows` are charged, too: an account that knows that
-    they are of different records may charge less (`bitldp.federated.ComposedAccount`).
+    The update of one client is cut into records with as many coordinates as the mechanism has features. The
+    exact epsilons of several records add up, and their sum is charged: a mechanism of one number at epsilon 1
+    on a model of 1000 weights costs 1000. All `rows` are charged, too. An account that knows that they come
+    from different records may charge less (`bitldp.federated.ComposedAccount`).
     """
 
     mechanism: Mechanism | Factory
@@ -438,8 +438,8 @@ class UpdatePlan:
         vector : ndarray of float64, shape (coordinates,) or (rows, coordinates)
             The update, as `flatten` returns it.
         rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
+            None draws fresh 256-bit keys from the operating system. The others give reproducible reports, for
+            tests and experiments only: a key that is used on two inputs reveals where they differ.
 
         Raises
         ------
@@ -459,8 +459,8 @@ class UpdatePlan:
         clipped : ndarray of float64, shape (n, coordinates)
             Vectors that `clipped_rows` returned: of each client as many as a reply has rows.
         rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
+            None draws fresh 256-bit keys from the operating system. The others give reproducible reports, for
+            tests and experiments only: a key that is used on two inputs reveals where they differ.
         threads : int, optional
             Number of threads; the result does not depend on it.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,7 +30,6 @@ from bitldp.mechanism.attributes.release import (
 )
 from bitldp.mechanism.base import Mechanism, Part, Takes
 from bitldp.mechanism.law import TABLE, Block, Experiment, Pair, Symbols
-from bitldp.privacy import Guarantee, added, composed, share
 from bitldp.release.base import Call
 from bitldp.release.sampled import SampledReports, drawn_together, index_bits
 
@@ -132,8 +130,8 @@ class Answers(NamedTuple):
 class Attributes(Mechanism):
     """Base of the records of several attributes: some of them are released, or all.
 
-    Not a dataclass: a subclass has the parameters `epsilon`, `spend` and `k`, says what its `attributes` are,
-    and gives the columns of its records to `_released`.
+    Not a dataclass: a subclass has `epsilon`, `spend` and `k`, gives the mechanisms of its attributes to
+    `_keep` while it is built, and the columns of its records to `_released`.
     """
 
     _takes: ClassVar[Takes | None] = "record"
@@ -144,54 +142,10 @@ class Attributes(Mechanism):
     spend: str
     k: int | None
 
-    # Set on the instance by `_spend`: no fields of a dataclass, which this class is not.
+    # Set on the instance by `_keep`: no fields of a dataclass, which this class is not.
     _parts: tuple[Mechanism, ...]
     _runs: tuple[EqualAttributes, ...]
     _form: Part  # of a sampled attribute's report
-
-    @abstractmethod
-    def _of(self, epsilon: float) -> list[Any]:
-        """Return the mechanisms of all attributes, each at a budget."""
-
-    @abstractmethod
-    def _mean_of(self, parts: Sequence[Any], scale: float) -> float:
-        """Return the mean variance of attributes that are released with the chance 1/scale."""
-
-    def _sampled(self, count: int) -> int | None:
-        """Return how many attributes of a record are released; None where all are."""
-        if self.spend == "split":
-            if self.k is not None:
-                raise ValueError("k: is for spend='sample'; with spend='split' every attribute is released")
-            return None
-        if self.k is not None:
-            return checks.integer("k", self.k, 1, count)
-        best, least = 1, math.inf
-        for k in range(1, count + 1 if self.epsilon > 0.0 else 1):
-            result = self._mean_of(self._of(share(self.epsilon, k)), count / k)
-            if result > least:  # more budget for fewer, or less for more: there is one summit
-                break
-            best, least = k, result
-        return best
-
-    def _spend(self, count: int) -> Sequence[Mechanism]:
-        """Share the budget among `count` attributes; return the mechanism of each."""
-        k = self._sampled(count)
-        parts = self._of(share(self.epsilon, k or count))
-        exact = sorted((each.guarantee.record for each in parts), reverse=True)
-        alike = exact[0] == exact[-1]
-        released = k or count
-        guarantee = Guarantee.judge(
-            self.epsilon,
-            (
-                max(each.guarantee.bit for each in parts),
-                exact[0],
-                composed(exact[0], released) if alike else added(*exact[:released]),
-            ),
-            given="; ".join(dict.fromkeys(each.guarantee.given for each in parts if each.guarantee.given)),
-        )
-        self._set(k=k, _guarantee=guarantee)
-        self._keep(parts)
-        return parts
 
     def _keep(self, parts: Sequence[Mechanism]) -> None:
         """Keep the mechanism of each attribute, and the form of their reports."""
@@ -275,10 +229,6 @@ class Attributes(Mechanism):
             If reports do not tell them together.
         """
         return drawn_together(len(slots), self.k, self.columns)
-
-    def mean_variance(self) -> float:
-        """Return the mean `variance` over all it is of and uniform inputs; see `Mechanism.mean_variance`."""
-        return self._mean_of(self._parts, self._scale)
 
     def _reach(self, total: bool = False) -> tuple[Reach, ...]:
         """Return that of every attribute: of those that are sampled, a liar chooses which."""
@@ -404,7 +354,7 @@ class Attributes(Mechanism):
                 yield Answers(np.arange(records), reports_of(run.mechanism, own, form))
 
     def decode(self, reports: Any) -> tuple[Answers, ...]:
-        """Return what the reports of each attribute stand for: what its mechanism decodes.
+        """Return the decoded values of each attribute's reports.
 
         Parameters
         ----------
@@ -414,7 +364,7 @@ class Attributes(Mechanism):
         Returns
         -------
         tuple of Answers
-            One for each attribute: which records they are of, and what `decode` of its mechanism makes.
+            One for each attribute: the records, and their values from `decode` of its mechanism.
 
         Raises
         ------

@@ -192,7 +192,7 @@ def scores_of(
     Parameters
     ----------
     model : sequence of two ndarray
-        Averages over the clients of their answers, as of `replied`.
+        Averages over the clients of their answers, as in `replied`.
     x : ndarray, shape (n, features)
     clients : int
         Number of clients.

@@ -175,11 +175,9 @@ class BitRandSettings(Settings):
         if self.label_epsilon != math.inf:
             checks.budget("label_epsilon", self.label_epsilon)
         if self.anonymiser and self.place != "updates":
-            raise ValueError("anonymiser: is for place='updates'")
+            raise ValueError("anonymiser: needs place='updates'")
         if self.once and self.rounds != 1:
-            raise ValueError(
-                f"rounds: must be 1 with mechanism={self.mechanism!r}: records are asked for once"
-            )
+            raise ValueError(f"rounds: must be 1 with mechanism={self.mechanism!r}: each record reports once")
         for name in ("hidden", "epochs"):
             checks.integer(name, getattr(self, name), 1)
         checks.integer("batch", self.batch, 0)
@@ -197,7 +195,7 @@ class BitRandSettings(Settings):
 
     @property
     def once(self) -> bool:
-        """True where records are asked for once, for a linear classifier."""
+        """True where each record reports once, for a linear classifier."""
         return self.mechanism in ONCE
 
     @property

@@ -23,7 +23,7 @@ class Layers:
     Parameters
     ----------
     initial : sequence of ndarray
-        Weights and biases by turns, as of `nets.initial`; a layer's bias shares the range of its weights.
+        Weights and biases by turns, as in `nets.initial`; a layer's bias shares the range of its weights.
     spread : float
         r in units of sqrt(2/inputs), the standard deviation that weights of a ReLU layer begin with; c is 0.
 

@@ -35,18 +35,18 @@ def attack(
     ranges: Public = None,
     test: Held = None,
     epsilon: Annotated[
-        str, typer.Option(metavar="E,E,...", help="True budgets, beside the papers' settings.")
+        str, typer.Option(metavar="E,E,...", help="Exact budgets to attack, besides the papers' settings.")
     ] = "1,4,8",
     rounds: Annotated[
-        int, typer.Option(min=1, max=10_000, help="Releases of each record; --epsilon is of all of them.")
+        int, typer.Option(min=1, max=10_000, help="Releases of each record; --epsilon covers all of them.")
     ] = 1,
     trials: Annotated[int, typer.Option(min=1, max=1_000_000, help="Attacks for each seed.")] = 200,
-    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Seeds, from --seed on.")] = 3,
-    seed: Annotated[int, typer.Option(min=0, help="The first one.")] = 1,
+    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Number of seeds, from --seed on.")] = 3,
+    seed: Annotated[int, typer.Option(min=0, help="First seed.")] = 1,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FOLDER", help="Default: attack-output/NAME.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON instead of a table.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Attack what clients send, at the papers' settings and at an exact epsilon.
 
@@ -126,5 +126,5 @@ def _budgets(text: str) -> list[float]:
     except ValueError:
         budgets = []
     if not budgets or not all(0.0 < each < math.inf for each in budgets):
-        raise UsageError(f"--epsilon {text}: numbers above zero are needed, with commas between")
+        raise UsageError(f"--epsilon {text}: must be numbers above zero, separated by commas")
     return budgets

@@ -46,14 +46,14 @@ def fl(
     system: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SYSTEM]", help="bitrand, ldpfl, mvu, fedsel, brr, honest, or sum; none: a list."
+            metavar="[SYSTEM]", help="bitrand, ldpfl, mvu, fedsel, brr, honest, or sum. Without one: a list."
         ),
     ] = None,
     preset: Annotated[
         str | None, typer.Option(metavar="NAME", help="Settings to start from: paper, quick, ...")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="--preset quick: under a minute on two cores, for a first look.")
+        bool, typer.Option("--quick", help="Same as --preset quick: under a minute on two cores.")
     ] = False,
     data: Annotated[
         str | None,
@@ -74,17 +74,19 @@ def fl(
     ] = None,
     mechanism: Annotated[
         str | None,
-        typer.Option(metavar="A,B,...", help="Which mechanism, or which baseline; several are compared."),
+        typer.Option(metavar="A,B,...", help="Mechanism or baseline; several are compared."),
     ] = None,
     repeats: Annotated[
         int, typer.Option(min=1, max=1000, help="Runs of each mechanism, with the seeds from --seed on.")
     ] = 1,
-    clients: Annotated[int | None, typer.Option(help="How many clients.")] = None,
-    rounds: Annotated[int | None, typer.Option(help="How many rounds.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of the deal, the model and the training.")] = None,
+    clients: Annotated[int | None, typer.Option(help="Number of clients.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Number of rounds.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of the data split, the model and the training.")
+    ] = None,
     seeded: Annotated[
         bool,
-        typer.Option("--seeded", help="Releases from --seed, too: reproducible, for experiments ONLY."),
+        typer.Option("--seeded", help="Draw releases from --seed, too: for experiments ONLY."),
     ] = False,
     settings: Annotated[
         list[str] | None,
@@ -93,14 +95,18 @@ def fl(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FOLDER", help="Default: fl-output/SYSTEM.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the folder's last round.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue after the folder's last round.")] = False,
     threads: Annotated[
-        int, typer.Option(min=1, max=MOST_THREADS, help="Clients at a time; the model does not depend on it.")
+        int,
+        typer.Option(
+            min=1, max=MOST_THREADS, help="Clients at the same time; the model does not depend on it."
+        ),
     ] = 1,
     durable: Annotated[
-        bool, typer.Option("--durable", help="Wait until ledgers are on disk: for clients that live on.")
+        bool,
+        typer.Option("--durable", help="Wait until ledgers are on disk: for clients that outlive the run."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="The summary as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Run a federated system of a paper with its clients, server and baselines, in this process.
 
@@ -167,12 +173,12 @@ def fl(
                     seeds = range(run.seed, run.seed + repeats)
                     runs = run_many(chosen, run, seeds, mechanisms, each=watched)
         except RoundFailedError as error:
-            raise CommandError(f"{error}; --resume goes on after the last whole round") from None
+            raise CommandError(f"{error}; --resume continues after the last complete round") from None
         except (ValueError, TypeError, DatasetError) as error:
             raise CommandError(str(error)) from None
         except KeyboardInterrupt:
             raise CommandError(
-                f"interrupted; --resume goes on after the last whole round in {run.out}",
+                f"interrupted; --resume continues after the last complete round in {run.out}",
                 128 + signal.SIGINT,
             ) from None
         folder = Path(run.out)
@@ -217,7 +223,7 @@ def _extra(system: Runnable, pairs: list[str], given: Mapping[str, Any]) -> dict
         name, equals, text = pair.partition("=")
         name = name.replace("-", "_")
         if not equals:
-            raise UsageError(f"--set {pair}: NAME=VALUE is needed; names are {', '.join(defaults)}")
+            raise UsageError(f"--set {pair}: must be NAME=VALUE; names are {', '.join(defaults)}")
         if name not in defaults:
             raise UsageError(f"--set {pair}: {system.name} has no {name}; there are {', '.join(defaults)}")
         if name in given or name in result:
@@ -262,7 +268,9 @@ def _interrupts() -> Iterator[Callable[[], None]]:
     def handle(number: int, frame: object) -> None:
         stop()
         pressed.set()
-        print("interrupted: ends after this client; press again to end at once", file=sys.stderr)
+        print(
+            "interrupted: the run ends after this client; press Ctrl-C again to end at once", file=sys.stderr
+        )
 
     before = signal.signal(signal.SIGINT, handle)
     try:

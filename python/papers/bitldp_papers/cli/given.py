@@ -14,17 +14,15 @@ if TYPE_CHECKING:
 __all__ = ["Held", "Label", "Public", "opened"]
 
 Label: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Of a file: the column of labels or targets.")
+    str | None, typer.Option(metavar="COLUMN", help="Column of labels or targets of a file.")
 ]
 Public: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        "--ranges", metavar="TOML", help="Of a file: public ranges. Default: ranges.toml beside it."
-    ),
+    typer.Option("--ranges", metavar="TOML", help="Public ranges of a file. Default: ranges.toml beside it."),
 ]
 Held: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--test", metavar="FILE", help="Of a file: test records. Default: a fifth of its own."),
+    typer.Option("--test", metavar="FILE", help="Test records of a file. Default: a fifth of its records."),
 ]
 
 
@@ -43,8 +41,8 @@ def opened(data: str | None, label: str | None, ranges: Path | None, test: Path 
     if data is None or not data.endswith(SUFFIXES):
         for option, value in (("--label", label), ("--ranges", ranges), ("--test", test)):
             if value is not None:
-                raise UsageError(f"{option}: goes with --data FILE, one of {', '.join(SUFFIXES)}")
+                raise UsageError(f"{option}: needs --data FILE, one of {', '.join(SUFFIXES)}")
         return None
     if label is None:
-        raise UsageError(f"--label: is needed with --data {Path(data).name}: the column of labels or targets")
+        raise UsageError(f"--label: required with --data {Path(data).name}: the column of labels or targets")
     return read(data, label=label, ranges=ranges, test=test)

@@ -44,47 +44,48 @@ def paper(
         list[str] | None,
         typer.Argument(
             metavar="[NAME]...",
-            help="Figures, or papers for all of theirs; `list` shows them. None: the list. `compare FOLDER "
-            "FOLDER`: whether two runs with other seeds say the same.",
+            help="Figures, or papers for all of their figures. `list`, or nothing: the list of them. "
+            "`compare FOLDER FOLDER` compares the verdicts of two runs with other seeds.",
         ),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every figure and table.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Make every figure and table.")] = False,
     form: Annotated[
         str | None,
         typer.Option(help="quick, medium or full [default: full]: `list` shows the minutes of each."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Short for --form quick.")] = False,
-    seed: Annotated[int, typer.Option(min=1, help="The first seed; the others follow it.")] = 1,
+    seed: Annotated[int, typer.Option(min=1, help="First seed; the others follow it.")] = 1,
     repeats: Annotated[
         int | None, typer.Option(min=1, help="Number of seeds [default: 3 in the quick form, else 5].")
     ] = None,
     out: Annotated[
-        Path, typer.Option("--out", metavar="FOLDER", help="A folder a figure, and report.html.")
+        Path,
+        typer.Option("--out", metavar="FOLDER", help="Output: a folder for each figure, and report.html."),
     ] = Path("paper-output"),
     data: Annotated[
         str | None,
         typer.Option(
-            metavar="[NAME=]FILE", help="Your .csv, .parquet or .npz instead of a figure's set NAME."
+            metavar="[NAME=]FILE", help="Your .csv, .parquet or .npz in place of the data set NAME."
         ),
     ] = None,
     label: Label = None,
     ranges: Public = None,
     test: Held = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Leave figures that are there; go on where one was begun.")
+        bool, typer.Option("--resume", help="Skip finished figures, and continue unfinished ones.")
     ] = False,
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes, each of which makes a paper's figures [default: one a core]."),
+        typer.Option(min=1, help="Processes, each for the figures of one paper [default: one per core]."),
     ] = None,
     record: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Add each figure, as it ends, to a record: one JSON file, no data."
+            metavar="FILE", help="Add each finished figure to a record: one JSON file without data."
         ),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="With `list`, or for how each ended: JSON.")
+        bool, typer.Option("--json", help="Print JSON: the list, or how each figure ended.")
     ] = False,
 ) -> None:
     """Reproduce figures and tables of the papers as CSV, JSON, SVG and PNG, and on one page.
@@ -120,7 +121,7 @@ def paper(
         except (ValueError, DatasetError) as error:
             raise CommandError(str(error)) from None
         if mine and record:
-            raise UsageError("--record keeps figures of the papers' data: not with --data")
+            raise UsageError("--record is for the papers' data: it does not go with --data")
         left.behind = f"; --resume goes on, in {out}"
         chosen_form = _form(form, quick=quick)
         seeds = range(seed, seed + (repeats or FORMS[chosen_form]))
@@ -134,7 +135,9 @@ def paper(
             _print_ended(documents, page)
         failed = [each["name"] for each in documents if each["status"] == "failed"]
         if failed:
-            raise CommandError(f"{', '.join(failed)}: failed; the reason stands in figure.json, and above")
+            raise CommandError(
+                f"{', '.join(failed)}: failed; figure.json and the lines above have the reason"
+            )
 
 
 def _cores() -> int:
@@ -166,7 +169,7 @@ def _given(
         raise UsageError(f"--data {name}=...: no data set {name!r}; there are {', '.join(known)}")
     mine = opened(file or None, label, ranges, test)
     if mine is None and data is not None:
-        raise UsageError(f"--data {data}: a file is needed; each figure names its own sets")
+        raise UsageError(f"--data {data}: must name a data file; each figure has its own sets")
     return None if mine is None else (name, mine)
 
 
@@ -264,7 +267,7 @@ def _compare(folders: Sequence[str], *, as_json: bool) -> None:
         raise UsageError(f"compare: give two folders that `bitldp paper --out` filled; got {len(folders)}")
     for folder in folders:
         if not Path(folder).is_dir():
-            raise UsageError(f"compare: {folder} is no folder")
+            raise UsageError(f"compare: {folder} is not a folder")
     try:
         found = list(pairs(Path(folders[0]), Path(folders[1])))
     except ValueError as error:
@@ -281,7 +284,7 @@ def _compare(folders: Sequence[str], *, as_json: bool) -> None:
         alike = sum(pair.alike for pair in found)
         open_now = len(found) - alike - len(flipped)
         print(
-            f"{len(found)} statements: {alike} alike, {open_now} decided in one alone, {len(flipped)} flipped"
+            f"{len(found)} statements: {alike} alike, {open_now} decided in one run, {len(flipped)} flipped"
         )
     if flipped:
         names = ", ".join(dict.fromkeys(each.figure for each in flipped))

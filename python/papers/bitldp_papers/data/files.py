@@ -151,7 +151,7 @@ def read(
     beside = file.with_name("ranges.toml")
     public = PublicRanges.of(beside if ranges is None and beside.exists() else ranges)
     if label not in table:
-        raise ValueError(f"label: {label!r} is no column of {file.name}")
+        raise ValueError(f"label: {label!r} is not a column of {file.name}")
     features, columns, low, high = _features(table, label, public, "data")
     labels, classes, targets = _labels(table[label], label, public, "data")
     if test is None:
@@ -161,7 +161,7 @@ def read(
     else:
         train, more = features, _columns(Path(test), "test")
         if label not in more:
-            raise ValueError(f"label: {label!r} is no column of {Path(test).name}")
+            raise ValueError(f"label: {label!r} is not a column of {Path(test).name}")
         held, names, _, _ = _features(more, label, public, "test")
         if names != columns:
             raise DatasetError("test: must have the columns of the training file, in the same order")
@@ -188,7 +188,7 @@ def vectors(path: str | os.PathLike[str], columns: Sequence[str]) -> NDArray[np.
     Parameters
     ----------
     path : path
-        A file as of `read`; a ``.npz`` file of one array with as many numbers a record may name it otherwise.
+        A file as in `read`; a ``.npz`` file of one array with as many numbers a record may name it otherwise.
     columns : sequence of str
         Of the data set: ``kind=a`` is 1 where the column ``kind`` is ``a``.
 
@@ -243,7 +243,7 @@ def _features(
         unnamed = f"; {_UNNAMED}" if "" in lacking else ""
         raise DatasetError(f"ranges: {len(lacking)} columns have none ({some}){unnamed}; {_HOW}")
     if not blocks:
-        raise DatasetError(f"{argument}: has no column beside the label")
+        raise DatasetError(f"{argument}: needs a column besides the label")
     names, low, high = zip(*named, strict=True)
     return np.hstack(blocks), names, np.array(low), np.array(high)
 
@@ -271,7 +271,9 @@ def _numbers(values: NDArray[Any], name: str, argument: str) -> NDArray[np.float
             f"{argument}: the column {name!r} must hold numbers; other columns have [categories]"
         ) from None
     if not np.isfinite(numbers).all():
-        raise DatasetError(f"{argument}: the column {name!r} lacks values, or has some that are not finite")
+        raise DatasetError(
+            f"{argument}: the column {name!r} has missing values, or values that are not finite"
+        )
     return numbers
 
 
@@ -313,7 +315,7 @@ def _arrays(path: Path, argument: str) -> dict[str, NDArray[Any]]:
     except OSError as error:
         raise DatasetError(f"{argument}: {path}: cannot be read ({_reason(error)})") from None
     except ValueError:
-        raise DatasetError(f"{argument}: {path}: is no file of plain arrays") from None
+        raise DatasetError(f"{argument}: {path}: is not a file of plain arrays") from None
 
 
 def _tables(path: Path, argument: str) -> dict[str, NDArray[Any]]:
@@ -330,14 +332,14 @@ def _tables(path: Path, argument: str) -> dict[str, NDArray[Any]]:
         kind = "Parquet" if path.suffix == ".parquet" else "CSV"
         raise DatasetError(f"{argument}: {path}: is no {kind} file that can be read") from None
     if path.suffix != ".parquet" and not _is_header(table.column_names):
-        raise DatasetError(f"{argument}: the first line of {path.name} must name the columns, none twice")
+        raise DatasetError(f"{argument}: the first line of {path.name} must name the columns, each once")
     made: dict[str, NDArray[Any]] = {}
     for name in table.column_names:
         column = table[name].combine_chunks()
         kind = column.type
         if column.null_count:
             raise DatasetError(
-                f"{argument}: the column {name!r} lacks values: fill them, or drop the records"
+                f"{argument}: the column {name!r} has missing values: fill them, or drop the records"
             )
         if pa.types.is_dictionary(kind):
             column = column.dictionary_decode()
@@ -395,4 +397,4 @@ def _toml(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ValueError(f"ranges: {path}: cannot be read ({_reason(error)})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"ranges: {path}: is no TOML ({error})") from None
+        raise ValueError(f"ranges: {path}: is not valid TOML ({error})") from None

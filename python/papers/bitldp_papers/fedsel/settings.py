@@ -63,7 +63,7 @@ class FedSelSettings(Settings):
     select : {"PS", "EXP", "PE"}
         "fedsel": the selection.
     calibration : {"exact", "paper"}
-        "PE": as of `bitldp.selection.PE`.
+        "PE": as in `bitldp.selection.PE`.
     values : {"pm", "hm", "duchi", "none"}
         Mechanism of a value. "none" is for "fedsel", where the selection alone gets the whole budget and
         the value leaves as it is: no privacy.
@@ -152,7 +152,7 @@ class FedSelSettings(Settings):
         if self.values == "none" and self.mechanism in ("flat", "compressed"):
             raise ValueError(f"values: 'none' is not for mechanism={self.mechanism!r}; that is 'random'")
         if self.calibration == "paper" and self.select != "PE":
-            raise ValueError("calibration: 'paper' is for select='PE'; the claims of the others hold")
+            raise ValueError("calibration: 'paper' needs select='PE'; the claims of the others hold")
         checks.positive("epsilon", self.epsilon)
         checks.integer("k", self.k, 0)
         checks.integer("c", self.c, 1)

@@ -124,7 +124,7 @@ class Memory:
         except (ValueError, KeyError, TypeError):
             raise ValueError(f"{path}: is damaged") from None
         if kept["identity"].tobytes() != identity or memory.residual.shape != (1, size):
-            raise ValueError(f"{path}: is of a run with other settings")
+            raise ValueError(f"{path}: belongs to a run with other settings")
         return memory
 
     def save(self, path: Path, identity: bytes) -> None:

@@ -55,7 +55,7 @@ class Finding:
         word = self.word or {True: HOLDS, False: FAILS, None: OPEN}[self.holds]
         if word not in WORDS or WORDS[word] is not self.holds:
             some = ", ".join(each for each, holds in WORDS.items() if holds is self.holds)
-            raise ValueError(f"word: must be one of {some} where holds is {self.holds}; got {word!r}")
+            raise ValueError(f"word: must be one of {some} if holds is {self.holds}; got {word!r}")
         object.__setattr__(self, "word", word)
 
     @classmethod

@@ -72,7 +72,7 @@ def figure(
 
     def register(make: _Function) -> _Function:
         if name in _entries:
-            raise ValueError(f"name: there are two figures {name!r}")
+            raise ValueError(f"name: two figures are called {name!r}")
 
         @wraps(make)
         def quiet(run: FigureRun) -> FigureResult:

@@ -60,7 +60,7 @@ class Remaining:
     Parameters
     ----------
     seconds : mapping
-        By figure, in their order: as of `planned`.
+        By figure, in their order: as in `planned`.
     clock : callable
         Returns seconds; of a test, its own.
     jobs : int

@@ -72,7 +72,7 @@ class ReadOff:
 
     def __post_init__(self) -> None:
         if not self.within > 0.0:
-            raise ValueError("within: what is read off a drawing has an uncertainty above zero")
+            raise ValueError("within: must be above zero for a number that is read off a drawing")
 
 
 @dataclass(frozen=True)

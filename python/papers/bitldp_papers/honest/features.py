@@ -114,7 +114,7 @@ def featured(x: Array, kind: str, name: str) -> Array:
     Raises
     ------
     ValueError
-        For features of images of records that are no square images.
+        For features of images of records that are not square images.
     """
     if kind == "given":
         return unit(x)

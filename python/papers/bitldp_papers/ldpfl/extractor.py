@@ -136,7 +136,7 @@ def network_of(features: int, **words: Any) -> Network:
         if side >= 4 and channels * side * side == features:
             return Network(side, channels, **words)
     raise ValueError(
-        f"data: its records are no square images of 4 x 4 pixels or more, but {features} numbers"
+        f"data: its records are not square images of 4 x 4 pixels or more, but {features} numbers"
     )
 
 

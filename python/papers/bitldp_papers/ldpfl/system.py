@@ -161,7 +161,7 @@ def fitted_network(settings: LDPFLSettings, index: int) -> dict[str, NDArray[Any
 
 
 def looked(settings: LDPFLSettings, index: int, fitted: Mapping[str, NDArray[Any]]) -> OwnNetwork:
-    """Return what a client's own network, as of `fitted_network`, makes of its records and the tests."""
+    """Return what a client's own network, as in `fitted_network`, makes of its records and the tests."""
     network, held = settings.network(), _held(settings, index)
     trained = [fitted[name] for name in sorted(fitted) if name != "course"]
     own, seen = (extractor.extract(network, trained, each) for each in (held.x, tested(settings)[0]))
@@ -329,7 +329,7 @@ def learned(settings: LDPFLSettings, networks: Sequence[OwnNetwork] | None = Non
     settings : LDPFLSettings
         Releases take their randomness from its seed: for experiments only.
     networks : sequence of OwnNetwork, optional
-        The clients' own networks; by default as of `own_networks`.
+        The clients' own networks; by default as in `own_networks`.
 
     Returns
     -------

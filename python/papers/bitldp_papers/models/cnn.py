@@ -1,7 +1,7 @@
 """The small convolutional network of DP-SGD's examples on 28 x 28 images, in jax.
 
 Two convolutions (16 of 8 x 8, 32 of 4 x 4, stride 2), each followed by the largest of 2 x 2 neighbours, then
-32 units: 26,010 parameters, a flat list of NumPy arrays as of `nets`.
+32 units: 26,010 parameters, a flat list of NumPy arrays as in `nets`.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def inputs(name: str, features: str) -> tuple[Dataset, NDArray[np.float32], NDAr
     Raises
     ------
     ValueError
-        For "convolutions" of records that are no square images.
+        For "convolutions" of records that are not square images.
     """
     data, train, test = loaded(name)
     if features == "features":
@@ -53,7 +53,9 @@ def convolved(images: NDArray[Any]) -> NDArray[np.float32]:
     channels = 1 if math.isqrt(images.shape[1]) ** 2 == images.shape[1] else 3
     side = math.isqrt(images.shape[1] // channels)
     if channels * side * side != images.shape[1] or side < 8:
-        raise ValueError(f"features: {images.shape[1]} of a record are no square image of 8 x 8 or more")
+        raise ValueError(
+            f"features: {images.shape[1]} numbers are not a square image of 8 x 8 pixels or more"
+        )
     width = max(3, round(side / 6))
     kernels = np.random.default_rng(_SEED).normal(size=(width, width, channels, _KERNELS)).astype(np.float32)
     kernels -= kernels.mean(axis=(0, 1), keepdims=True)  # an image of one colour has no features

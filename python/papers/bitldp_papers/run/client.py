@@ -126,7 +126,9 @@ class Client:
             raise ValueError("delta: must be a number in [0, 1), in the node's configuration")
         ledger = folder / "ledger.json"
         if budget < math.inf and ledger.exists() and Ledger.load(ledger).budget > budget:
-            raise BudgetExceededError("budget: the ledger was begun with more than the node's configuration")
+            raise BudgetExceededError(
+                "budget: the ledger was created with a larger budget than the node's configuration has"
+            )
         seeded, uncovered = node.get("seeded") is True, node.get("uncovered") is True
         create = budget == math.inf or node.get("create") is True
         return cls(index, clients, folder, seeded, float(budget), float(delta), uncovered, create)

@@ -151,7 +151,7 @@ def drive(grid: Grid, rounds: Round[Any], system: str, *, timeout: float = 600.0
     data, train, _ = loaded(settings.data)
     if rounds.metric == "accuracy" and not data.classes:
         raise ValueError(
-            f"data: {settings.data} has no classes, which this needs; brr with task=trees learns a regression"
+            f"data: {settings.data} has no classes, which are needed; brr with task=trees learns a regression"
         )
     initial, privacy = rounds.initial(), rounds.privacy()
     records = len(train)
