@@ -16,6 +16,10 @@ export class Refused extends Error {
 
 let compiled;
 
+// Random bytes, fetched for 32 keys at once; each is used once, and overwritten.
+const pool = new Uint8Array(1024);
+let left = 0;
+
 async function compile(source) {
   if (source instanceof WebAssembly.Module) return source;
   let bytes = source;
@@ -44,7 +48,11 @@ export class Client {
 
   constructor(module, text, epsilon, delta, ledger) {
     const random = (start, length) => {
-      crypto.getRandomValues(new Uint8Array(this.#wasm.memory.buffer, start, length));
+      if (left < length) left = crypto.getRandomValues(pool).length;
+      left -= length;
+      const key = pool.subarray(left, left + length);
+      new Uint8Array(this.#wasm.memory.buffer).set(key, start);
+      key.fill(0);
       return 0;
     };
     this.#wasm = new WebAssembly.Instance(module, { bitldp: { random } }).exports;
