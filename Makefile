@@ -142,7 +142,8 @@ client-c: ## the C library of clients: its tests, ten thousand changed documents
 
 test-client: .venv/dev client-c ## the same where Python is set up: the library's reports of a thousand records are Python's
 
-bench-client: ## one record with a fresh key in C, a document that is opened, the size of the libraries; the figures are kept
+bench-client: module ## clients in C and in Node: a document opened, a record, a value of many, the libraries' sizes; the figures are kept
+	tests/client/cargo cdylib
 	$(PYTHON) benches/client.py --record
 
 test-arm: ## the tests of the Rust core on AArch64, emulated; on Debian it installs what that takes, as root

@@ -26,9 +26,11 @@ for (const path of documents) {
   const text = readFileSync(path, "utf8").trim();
   const open = await fastest(50, 1, async () => (await Client.open(text, { ledger })).close());
   const client = await Client.open(text, { ledger });
-  const { type, columns } = JSON.parse(text).record;
-  const batch = Math.ceil(values / columns);
-  const one = new arrays[type](columns), many = new arrays[type](columns * batch);
+  const { record: { type, columns }, header, update } = JSON.parse(text);
+  const size = columns * (update?.records ?? 1);
+  // A message is about one record.
+  const batch = header || update ? 1 : Math.ceil(values / size);
+  const one = new arrays[type](size), many = new arrays[type](size * batch);
   const record = await fastest(100, 100, () => client.randomize(one));
   const together = (await fastest(100, 1, () => client.randomize(many))) / batch;
   times[basename(path, ".json")] = { open_ns: open, record_ns: record, together_ns: together };

@@ -3,9 +3,9 @@
     python benches/client.py
     python benches/client.py --record               # keep the figures
 
-The library must be built before, as `make client-c` does; `make wasm` builds the module, which is left out
-without Node. C is timed on the machine's vector unit and in plain code, too. Times are the fastest of many
-short rounds, on one thread.
+`make bench-client` builds the library and the module before; without a module, Node is left out. C is timed
+on the machine's vector unit and in plain code, too. Times are the fastest of many short rounds, on one
+thread.
 """
 
 from __future__ import annotations
@@ -60,8 +60,9 @@ def in_node() -> Times:
 
 
 def columns(document: Path) -> int:
-    """Return the values of a record."""
-    return int(json.loads(document.read_text())["record"]["columns"])
+    """Return the values of a record, which of an update is the whole vector."""
+    read = json.loads(document.read_text())
+    return int(read["record"]["columns"]) * int(read.get("update", {}).get("records", 1))
 
 
 def shipped(library: Path) -> dict[str, int]:
@@ -117,6 +118,10 @@ def main() -> int:
             }
             line = f"open {opened / 1e6:.3f} ms, a record {record / 1e3:.2f} us"
             print(f"{path.stem:>10} {side:>8}: {line}, one of many values {value:.2f} ns")
+        if {"c scalar", "node"} <= each.keys():
+            ratio = sides["node"][path.stem]["together_ns"] / sides["c scalar"][path.stem]["together_ns"]
+            each["node_over_scalar"] = round(ratio, 2)
+            print(f"{path.stem:>10} in Node: {ratio:.2f} times the native scalar path")
         results.append(each)
     if arguments.record:
         keep("client.jsonl", {"machine": {"cpu": cpu_name()}, "shipped_bytes": sizes, "results": results})

@@ -26,11 +26,13 @@ def test_the_script_of_a_page_is_three_kilobytes() -> None:
 
 
 def test_the_module_of_a_page_is_small() -> None:
-    assert zipped(MODULE) <= 182_500
-    assert MODULE.stat().st_size <= 495_000
+    assert zipped(MODULE) <= 162_000
+    assert MODULE.stat().st_size <= 416_000
 
 
 def test_the_library_is_small() -> None:
     if not LIBRARY.is_file():
         pytest.skip("the library is not built; make client-c builds it")
-    assert LIBRARY.stat().st_size <= 1_033_000
+    # The compiler's own standard library has the words of panics, and what names functions in them.
+    small = Path("/usr/lib/rustlib/src/rust/library/std/Cargo.toml").is_file()
+    assert LIBRARY.stat().st_size <= (540_000 if small else 1_033_000)

@@ -325,6 +325,12 @@ impl Client {
         self.with_fresh(x, out)
     }
 
+    /// The same, where the host has charged the report already.
+    #[cfg(target_family = "wasm")]
+    pub(crate) fn randomize_paid(&self, x: Values<'_>, out: &mut [u8]) -> Result<()> {
+        self.with_fresh(x, out)
+    }
+
     /// Refuses another number of values, and an output of another length; says how many records they are.
     fn fits(&self, x: Values<'_>, out: usize) -> Result<usize> {
         let records = match self.update() {

@@ -43,6 +43,7 @@ mod law;
 mod ledger;
 mod message;
 mod part;
+mod plain;
 mod pointers;
 mod prepared;
 mod program;

@@ -1,7 +1,7 @@
 //! Pointers and lengths that a host gives: checked, and turned into slices, for the functions of C and of WebAssembly.
 //!
 //! Pointers that must not be null are refused where they are; lengths are checked against what is behind them only by the
-//! caller. Values are copied before they are read as numbers, so they may begin at any byte.
+//! caller. Values may begin at any byte: where that is none that numbers begin at, they are copied before they are read as such.
 #![allow(unsafe_code, reason = "the host gives pointers and lengths")]
 
 use crate::client::{Client, Limits, Secret};

@@ -5,6 +5,7 @@ use zeroize::{DefaultIsZeroes, Zeroize};
 
 use crate::fields::{Fields, integer, list, text, wrong};
 use crate::json::Json;
+use crate::plain::{Plain, in_place};
 use crate::prepared::{Prepared, interval};
 use crate::refused::{Kind, Refused, Result};
 
@@ -278,9 +279,9 @@ impl Record {
             }
         }
         let refused = match (&self.range, input) {
-            (ValueRange::Below(below, _), Input::U8(x)) => first(x, |x| u64::from(x) < *below),
-            (ValueRange::Below(below, _), Input::U16(x)) => first(x, |x| u64::from(x) < *below),
-            (ValueRange::Below(below, _), Input::U32(x)) => first(x, |x| u64::from(x) < *below),
+            (ValueRange::Below(below, _), codes) if !codes.is_real() => {
+                u32::try_from(*below).ok().and_then(|below| codes.first_outside(below))
+            }
             (ValueRange::Each(below), Input::U8(x)) => first_by(x, below),
             (ValueRange::Each(below), Input::U16(x)) => first_by(x, below),
             (ValueRange::Each(below), Input::U32(x)) => first_by(x, below),
@@ -289,6 +290,7 @@ impl Record {
                 first(x, |x| x >= low && x <= high)
             }
             (ValueRange::Within(low, high), Input::F64(x)) => first(x, |x| x >= *low && x <= *high),
+            (ValueRange::Numbers, Input::F32(x)) if !any_nan(x) => None,
             (ValueRange::Numbers, Input::F32(x)) => first(x, |x| !x.is_nan()),
             (ValueRange::Numbers, Input::F64(x)) => first(x, |x| !x.is_nan()),
             (ValueRange::Gaps, Input::F64(x)) => first(x, |x| !x.is_infinite()),
@@ -296,6 +298,16 @@ impl Record {
         };
         refused.map_or(Ok(()), |index| Err(Refused::at(Kind::Value, index)))
     }
+}
+
+/// True where one is NaN. Two go side by side in a word: a carry says that one is above infinity.
+fn any_nan(numbers: &[f32]) -> bool {
+    const SIZES: u64 = 0x7fff_ffff_7fff_ffff;
+    const PAST_INFINITY: u64 = 0x007f_ffff_007f_ffff;
+    let (pairs, last) = numbers.as_chunks::<2>();
+    let pair = |[a, b]: [f32; 2]| u64::from(b.to_bits()) << 32 | u64::from(a.to_bits());
+    let any = pairs.iter().fold(0, |any, &numbers| any | ((pair(numbers) & SIZES) + PAST_INFINITY));
+    any & !SIZES != 0 || last.iter().any(|x| x.is_nan())
 }
 
 fn numbers(fields: &Fields<'_>) -> Result<ValueRange> {
@@ -364,15 +376,18 @@ pub(crate) fn code(input: Input<'_>, at: usize) -> u64 {
     }
 }
 
-/// Gives `work` values of bytes, wherever these begin.
+/// Gives `work` values of bytes, wherever these begin: where numbers can, nothing is copied.
 fn copied<T, R, const N: usize>(
     bytes: &[[u8; N]],
     value: impl Fn([u8; N]) -> T,
     work: impl FnOnce(&[T]) -> Result<R>,
 ) -> Result<R>
 where
-    T: DefaultIsZeroes,
+    T: DefaultIsZeroes + Plain,
 {
+    if let Some(values) = in_place(bytes) {
+        return work(values);
+    }
     with_room(bytes.len(), |values: &mut [T]| {
         values.iter_mut().zip(bytes).for_each(|(own, &bytes)| *own = value(bytes));
         work(values)
@@ -459,6 +474,19 @@ mod tests {
         let any = record(r#"{"columns":1,"outside":"clip","type":"f64"}"#);
         assert!(any.with(Values::F64(&[f64::INFINITY]), &mut |_| Ok(())).is_ok());
         assert_eq!(refused(&any, Values::F64(&[0.0, f64::NAN])), Refused::at(Kind::Value, 1));
+    }
+
+    #[test]
+    fn a_nan_is_found_at_every_position() {
+        let plain = [0.0, -0.0, f32::MAX, f32::MIN, f32::INFINITY, f32::NEG_INFINITY, 1e-45, -1.0, 3.0];
+        assert!(!any_nan(&[]) && (1..=plain.len()).all(|count| !any_nan(&plain[..count])));
+        for nan in [0x7f80_0001, 0x7fff_ffff, 0xff80_0001, 0xffff_ffff].map(f32::from_bits) {
+            for position in 0..plain.len() {
+                let mut numbers = plain;
+                numbers[position] = nan;
+                assert!(any_nan(&numbers), "{position}");
+            }
+        }
     }
 
     #[test]

@@ -165,9 +165,7 @@ pub unsafe extern "C" fn bitldp_randomize(
     out: *mut u8,
     out_bytes: usize,
 ) -> i32 {
-    let mut work = |client: &Client, x: Values<'_>, out: &mut [u8]| {
-        client.randomize_charged(&mut |_: &Client| Ok(()), x, out)
-    };
+    let mut work = |client: &Client, x: Values<'_>, out: &mut [u8]| client.randomize_paid(x, out);
     // SAFETY: the caller's promise.
     answer(unsafe { with(client, (x, x_bytes), (out, out_bytes), &mut work) })
 }

@@ -66,6 +66,12 @@ macro_rules! reason {
 }
 pub(crate) use reason;
 
+/// The same of words that stand as they are.
+#[inline]
+pub(crate) fn words(text: &'static str) -> String {
+    if cfg!(feature = "reasons") { text.into() } else { String::new() }
+}
+
 /// A parameter outside what is allowed.
 pub(crate) fn argument(name: &'static str, reason: String) -> Error {
     Error::Argument { name, reason }

@@ -1,4 +1,4 @@
-// Randomizes answers by a document, in WebAssembly: this file copies bytes in and out, and fetches nothing but bitldp.wasm.
+// Randomizes answers by a document: copies bytes in and out of bitldp.wasm, and fetches nothing else.
 
 const ARRAYS = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f32: Float32Array, f64: Float64Array };
 const KINDS = ("done syntax size version field checksum law epsilon limit golden shape value output entropy budget ledger " +
@@ -15,6 +15,10 @@ export class Refused extends Error {
 }
 
 let compiled;
+
+// Fresh bytes of 32 keys, each overwritten when it is used.
+const pool = new Uint8Array(1024);
+let left = 0;
 
 async function compile(source) {
   if (source instanceof WebAssembly.Module) return source;
@@ -35,7 +39,7 @@ export class Client {
   #ledger;
   #spends;
 
-  /** Open a document; epsilon and delta refuse larger ones, ledger keeps what is spent. */
+  /** Open a document; epsilon and delta refuse larger ones. */
   static async open(document, { wasm, epsilon = Infinity, delta = 1, ledger } = {}) {
     const text = typeof document === "string" ? document.trim() : JSON.stringify(sorted(document));
     const module = wasm === undefined ? await (compiled ??= compile()) : await compile(wasm);
@@ -44,7 +48,11 @@ export class Client {
 
   constructor(module, text, epsilon, delta, ledger) {
     const random = (start, length) => {
-      crypto.getRandomValues(new Uint8Array(this.#wasm.memory.buffer, start, length));
+      if (left < length) left = crypto.getRandomValues(pool).length;
+      const key = pool.subarray(left - length, left);
+      left -= length;
+      new Uint8Array(this.#wasm.memory.buffer).set(key, start);
+      key.fill(0);
       return 0;
     };
     this.#wasm = new WebAssembly.Instance(module, { bitldp: { random } }).exports;
@@ -52,7 +60,7 @@ export class Client {
     const reason = new Uint8Array(4), kinds = new Int32Array(reason.buffer);
     this.#client = this.#call([json], [reason], (a, out) => this.#wasm.bitldp_open_with(a, json.length, epsilon, delta, out));
     if (kinds[0]) throw this.#refused(kinds[0]);
-    const read = JSON.parse(text); // as the module did, which checked it
+    const read = JSON.parse(text); // the module checked it
     this.#records = read.record ? [read.record] : read.parts.map((part) => part.record);
     this.#spends = read.spends;
     this.#ledger = ledger;
@@ -66,17 +74,17 @@ export class Client {
     this.#call([], [name], (out) => this.#wasm.bitldp_fingerprint(this.#client, out));
     return Array.from(name, (byte) => byte.toString(16).padStart(2, "0")).join("");
   }
-  /** Labels of each record's values; undefined for numbers and codes. */
+  /** Labels of each record's values, if any. */
   get labels() { return this.#records.map((record) => record.labels); }
 
-  /** Randomize records, an argument for each of the document's: resolves to the report. */
+  /** Randomize records: resolves to the report. */
   async randomize(...records) {
     const x = this.#bytes(records);
     if (this.#spends) await this.#ledger.charge(this.#spends.ledger, this.#spends.most);
     return this.#report(x, (a, out, size) => this.#wasm.bitldp_randomize(this.#client, a, x.length, out, size));
   }
 
-  /** Randomize a record as a function of a secret of 32 bytes and the record's id. */
+  /** Randomize a record by a secret of 32 bytes and its id. */
   randomizeKeyed(secret, id, ...records) {
     const x = this.#bytes(records);
     const name = typeof id === "bigint" ? new Uint8Array(new BigUint64Array([id]).buffer)
@@ -134,7 +142,7 @@ export class Client {
     return new Refused(KINDS[kind] ?? "unknown", place < 0 ? undefined : place);
   }
 
-  // Copies bytes in, calls, copies what came out; the module overwrites its memory.
+  // The module overwrites its memory.
   #call(ins, outs, run) {
     const wasm = this.#wasm;
     const all = [...ins, ...outs];
@@ -158,11 +166,11 @@ function sorted(value) {
   return Object.fromEntries(Object.keys(value).sort().map((name) => [name, sorted(value[name])]));
 }
 
-/** A ledger in IndexedDB: it counts uses by name, over reloads and tabs, up to the most. */
+/** A ledger in IndexedDB: counts uses by name, over reloads and tabs. */
 export class StoredLedger {
   constructor(name = "bitldp") { this.name = name; }
 
-  /** Charge a use before anything is drawn; resolves when it is stored. */
+  /** Charge a use; resolves when it is stored. */
   async charge(ledger, most) {
     const database = await new Promise((done, failed) => {
       const opening = indexedDB.open(this.name, 1);

@@ -7,7 +7,7 @@ use super::call::{Call, Channel};
 use super::chunks::Chunks;
 use super::keyed::{Keyed, KeyedCall, records};
 use crate::codec::{FixedPoint, Infinities, SignBit};
-use crate::error::{Error, Result, argument, element, reason};
+use crate::error::{Error, Result, argument, element, reason, words};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, vectorised};
 use crate::kernel::bits::{BitSpreader, BitsSampler, Plan, unrolled};
@@ -61,16 +61,16 @@ impl Bits {
         if laws.iter().any(|law| law.len() != bits) {
             return Err(argument(
                 "p",
-                "all laws must have the same length, since every feature has the same number of bits".into(),
+                words("all laws must have the same length, since every feature has the same number of bits"),
             ));
         }
         if features == 0 {
-            return Err(argument("features", "0 is not allowed; a record has at least one".into()));
+            return Err(argument("features", words("0 is not allowed; a record has at least one")));
         }
         match &pattern {
             None if laws.len() > 1 => {
                 let reason = "is needed with several laws: the number of a law for each feature";
-                return Err(argument("pattern", reason.into()));
+                return Err(argument("pattern", words(reason)));
             }
             Some(pattern) if pattern.len() != features => {
                 let reason =
@@ -166,17 +166,17 @@ impl Bits {
                 return Err(argument("codec", reason));
             }
             None if matches!(output, Output::F32(_) | Output::F64(_)) => {
-                return Err(argument("output", "values are available only with a codec".into()));
+                return Err(argument("output", words("values are available only with a codec")));
             }
             _ => chunks.check(output)?,
         }
         match (codec, input) {
             (Some(codec), Input::F32(_) | Input::F64(_)) => Ok(codec.refusal()),
-            (Some(_), _) => Err(argument("x", "a codec takes float32 or float64".into())),
+            (Some(_), _) => Err(argument("x", words("a codec takes float32 or float64"))),
             (None, Input::U8(_) | Input::U16(_) | Input::U32(_)) => Ok(TOO_LONG),
             (None, _) => {
                 let reason = "without a codec, code words are needed: uint8, uint16 or uint32";
-                Err(argument("x", reason.into()))
+                Err(argument("x", words(reason)))
             }
         }
     }

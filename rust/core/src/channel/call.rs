@@ -1,6 +1,6 @@
 //! The trait of all channels, and one call of it.
 
-use crate::error::{Result, argument};
+use crate::error::{Result, argument, words};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::parallel::CHUNK;
@@ -82,6 +82,6 @@ impl<'a, C, K> Call<'a, C, K> {
 pub(super) fn refuse(letters: Option<&[f64]>) -> Result<()> {
     match letters {
         None => Ok(()),
-        Some(_) => Err(argument("letters", "the reports of this channel have none".into())),
+        Some(_) => Err(argument("letters", words("the reports of this channel have none"))),
     }
 }

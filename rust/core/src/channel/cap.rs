@@ -8,7 +8,7 @@ use super::call::{Call, Channel};
 use super::chunks::{Chunks, heard};
 use super::keyed::{Keyed, KeyedCall, absorb, records};
 use crate::codec::Grid;
-use crate::error::{Error, Result, argument, element, reason};
+use crate::error::{Error, Result, argument, element, reason, words};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, vectorised};
 use crate::kernel::cap::{CapLaw, CapRows, CapSampler, Column, Share};
@@ -68,7 +68,7 @@ impl Cap {
         high: Probability,
     ) -> Result<Cap> {
         if windows.is_empty() && subsets.is_empty() {
-            return Err(argument("windows", "a window or a subset is needed".into()));
+            return Err(argument("windows", words("a window or a subset is needed")));
         }
         if windows.len() > MOST_WINDOWS {
             return Err(argument(
@@ -191,10 +191,10 @@ impl Cap {
     ) -> Result<()> {
         match grid {
             None if input.is_real() => {
-                return Err(argument("x", "without a grid, integers are needed".into()));
+                return Err(argument("x", words("without a grid, integers are needed")));
             }
             Some(_) if !input.is_real() => {
-                return Err(argument("x", "a grid takes float32 or float64".into()));
+                return Err(argument("x", words("a grid takes float32 or float64")));
             }
             Some(grid) if self.cells().is_none_or(|(points, _)| points != grid.points()) => {
                 let reason = reason!("{} points are allowed with as many in every window", grid.points());
@@ -208,12 +208,12 @@ impl Cap {
             return Err(Error::Shape { name: "x", reason });
         }
         if output.is_real() && letters.is_none() {
-            return Err(argument("output", "values need letters: the number for each cell".into()));
+            return Err(argument("output", words("values need letters: the number for each cell")));
         }
         if let Some(letters) = letters {
             let Some((_, cells)) = self.cells() else {
                 let reason = "letters need windows that are all equal";
-                return Err(argument("letters", reason.into()));
+                return Err(argument("letters", words(reason)));
             };
             if letters.len() != cells as usize {
                 let reason =

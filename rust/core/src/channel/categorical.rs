@@ -3,7 +3,7 @@
 use super::call::{Call, Channel};
 use super::chunks::{Chunks, heard};
 use crate::codec::{Coordinate, Grid};
-use crate::error::{Error, Result, argument, element, reason};
+use crate::error::{Error, Result, argument, element, reason, words};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, vectorised};
 use crate::kernel::categorical::{CategoricalSampler, Letters, first_outside};
@@ -62,8 +62,8 @@ pub(super) fn check_grid(name: &'static str, rows: u32, grid: Option<&Grid>, inp
             let reason = reason!("{} points do not fit a channel of {rows} inputs", grid.points());
             Err(argument(name, reason))
         }
-        Some(_) if !input.is_real() => Err(argument("x", "a grid takes float32 or float64".into())),
-        None if input.is_real() => Err(argument("x", "without a grid, integers are needed".into())),
+        Some(_) if !input.is_real() => Err(argument("x", words("a grid takes float32 or float64"))),
+        None if input.is_real() => Err(argument("x", words("without a grid, integers are needed"))),
         _ => Ok(()),
     }
 }
@@ -84,10 +84,10 @@ pub(super) fn check_output(
     match output {
         Output::Bits(_) => {
             let reason = "a report is a code word: codes, packed, or values where there are letters";
-            return Err(argument("output", reason.into()));
+            return Err(argument("output", words(reason)));
         }
         Output::F32(_) | Output::F64(_) if letters.is_none() => {
-            return Err(argument("output", "values need letters: the number for each report".into()));
+            return Err(argument("output", words("values need letters: the number for each report")));
         }
         _ => {}
     }

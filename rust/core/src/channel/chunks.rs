@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::error::{Error, Result, argument, reason};
+use crate::error::{Error, Result, argument, reason, words};
 use crate::io::{Input, Output, OutputParts};
+use crate::isa::BATCHES;
 use crate::parallel::for_chunks;
 
 /// The chunks that a key's stream has.
@@ -37,6 +38,9 @@ impl Chunks {
             Output::U16(_) => 16,
             _ => 32,
         };
+        if !BATCHES && output.is_real() {
+            return Err(Error::Output { reason: words("numbers are not given in this build") });
+        }
         let word = self.bits.div_ceil(self.codes as u32);
         if matches!(output, Output::U8(_) | Output::U16(_) | Output::U32(_)) && width < word {
             let reason = reason!("elements of {width} bits do not hold reports of {word}");
@@ -50,7 +54,7 @@ impl Chunks {
             });
         }
         if self.threads == Some(0) {
-            return Err(argument("threads", "0 is not allowed; at least 1 is".into()));
+            return Err(argument("threads", words("0 is not allowed; at least 1 is")));
         }
         let chunks = self.reports.div_ceil(self.chunk) as u64;
         if self.first_chunk.checked_add(chunks).is_none_or(|end| end > CHUNKS) {

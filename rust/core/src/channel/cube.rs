@@ -10,7 +10,7 @@ use super::chunks::{Chunks, heard};
 use super::keyed::{Keyed, KeyedCall, absorb, records};
 use crate::binomial::{Restricted, halves};
 use crate::codec::{Coordinate, Grid};
-use crate::error::{Error, Result, argument, element, reason};
+use crate::error::{Error, Result, argument, element, reason, words};
 use crate::io::{Input, Output};
 use crate::isa::{Isa, vectorised};
 use crate::kernel::cube::CubeSampler;
@@ -143,8 +143,8 @@ impl Cube {
                 return Err(argument("grid", reason!("{} points are not allowed; 2 are", grid.points())));
             }
             (Some(_), Input::F32(_) | Input::F64(_)) | (None, Input::U8(_)) => {}
-            (Some(_), _) => return Err(argument("x", "a grid takes float32 or float64".into())),
-            (None, _) => return Err(argument("x", "without a grid, bytes of 0 and 1 are needed".into())),
+            (Some(_), _) => return Err(argument("x", words("a grid takes float32 or float64"))),
+            (None, _) => return Err(argument("x", words("without a grid, bytes of 0 and 1 are needed"))),
         }
         let bits = self.bits() as usize;
         if !input.len().is_multiple_of(bits) {
@@ -152,14 +152,14 @@ impl Cube {
             return Err(Error::Shape { name: "x", reason });
         }
         if !(output.is_real() || matches!(output, Output::Bits(_) | Output::Packed(_))) {
-            return Err(argument("output", "records have the outputs bits, packed and values".into()));
+            return Err(argument("output", words("records have the outputs bits, packed and values")));
         }
         if output.is_real() && letters.is_none() {
-            return Err(argument("output", "values need letters: the numbers for 0 and for 1".into()));
+            return Err(argument("output", words("values need letters: the numbers for 0 and for 1")));
         }
         let Ok(letters) = <[f64; 2]>::try_from(letters.unwrap_or(&[0.0; 2])) else {
             let reason = "two are needed: the numbers for 0 and for 1";
-            return Err(Error::Shape { name: "letters", reason: reason.into() });
+            return Err(Error::Shape { name: "letters", reason: words(reason) });
         };
         Ok(letters)
     }

@@ -10,9 +10,9 @@ use super::call::refuse;
 use super::categorical::{check_output, first_refused, no_row, report_bits};
 use super::chunks::{self, Chunks};
 use crate::codec::{Grid, GridRounding};
-use crate::error::{Result, argument, reason};
+use crate::error::{Result, argument, reason, words};
 use crate::io::{Input, Output};
-use crate::isa::Isa;
+use crate::isa::{BATCHES, Isa};
 use crate::kernel::categorical::{KeyedSampler, Letters};
 use crate::parallel::CHUNK;
 use crate::random::Digest;
@@ -126,7 +126,7 @@ fn randomize_hearing(
         Chunks { reports: input.len(), bits, codes: 1, values: 1, chunk: CHUNK, first_chunk: 0, threads };
     check_output(description.columns, letters, &output, &batch)?;
     if grids[0].is_none() && input.is_real() {
-        return Err(argument("x", "without a grid, integers are needed".into()));
+        return Err(argument("x", words("without a grid, integers are needed")));
     }
     let numbers =
         if grids[0].is_some() && !input.is_real() { doubles(input) } else { Cow::Borrowed(&[][..]) };
@@ -189,11 +189,12 @@ fn doubles(input: Input<'_>) -> Cow<'_, [f64]> {
         Input::U8(numbers) => cast!(numbers),
         Input::U16(numbers) => cast!(numbers),
         Input::U32(numbers) => cast!(numbers),
-        Input::U64(numbers) => cast!(numbers),
-        Input::I8(numbers) => cast!(numbers),
-        Input::I16(numbers) => cast!(numbers),
-        Input::I32(numbers) => cast!(numbers),
-        Input::I64(numbers) => cast!(numbers),
+        Input::U64(numbers) if BATCHES => cast!(numbers),
+        Input::I8(numbers) if BATCHES => cast!(numbers),
+        Input::I16(numbers) if BATCHES => cast!(numbers),
+        Input::I32(numbers) if BATCHES => cast!(numbers),
+        Input::I64(numbers) if BATCHES => cast!(numbers),
+        _ => Cow::Borrowed(&[]), // they are refused
     }
 }
 

@@ -12,7 +12,7 @@ use super::keyed::{self, Keyed, KeyedCall};
 use super::matrix::Matrix;
 use super::window::Window;
 use crate::codec::Grid;
-use crate::error::{Result, argument, reason};
+use crate::error::{Result, argument, reason, words};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::categorical::{AnyMatrix, CategoricalSampler, Letters, MixtureLaw};
@@ -45,10 +45,10 @@ impl Mixture {
         let (window, matrix) = (window.into(), matrix.into());
         let (cells, answers) = (window.cells(), matrix.outputs());
         if window.is_mute() {
-            return Err(argument("window", "must not be mute: the mixture would show it the input".into()));
+            return Err(argument("window", words("must not be mute: the mixture would show it the input")));
         }
         if answers < 2 {
-            return Err(argument("matrix", "needs at least 2 columns: answer 0 and one more".into()));
+            return Err(argument("matrix", words("needs at least 2 columns: answer 0 and one more")));
         }
         if u64::from(cells) + answers as u64 - 1 > MOST {
             let more = answers - 1;
@@ -60,7 +60,7 @@ impl Mixture {
         let first = shares.next();
         if shares.any(|share| Some(share) != first) {
             let reason = "answer 0 must have the same probability for every input, to the integer over 2^64";
-            return Err(argument("matrix", reason.into()));
+            return Err(argument("matrix", words(reason)));
         }
         Ok(Mixture { window, matrix })
     }
@@ -97,7 +97,7 @@ impl Channel for Mixture {
     fn randomize_on(&self, isa: Isa, call: Call<'_, [&Grid; 2], [&Key; 2]>) -> Result<()> {
         let Call { codec: grids, input, letters, output, keys, first_chunk, threads } = call;
         if keys[0] == keys[1] {
-            return Err(argument("keys", "two different ones are needed".into()));
+            return Err(argument("keys", words("two different ones are needed")));
         }
         let (cells, bits) = (self.window.cells(), self.report_bits());
         let rows = [cells, self.matrix.inputs() as u32];

@@ -8,9 +8,9 @@ use super::categorical::report_bits;
 use super::chunks::Chunks;
 use super::keyed::{Keyed, KeyedCall, records};
 use crate::codec::{FINITE, Part, Rotated, RotationBuffers, pack, packed_len};
-use crate::error::{Error, Result, argument, element, reason, zeros};
+use crate::error::{Error, Result, argument, element, reason, words, zeros};
 use crate::io::{Input, Output};
-use crate::isa::Isa;
+use crate::isa::{BATCHES, Isa};
 use crate::kernel::select::{Magnitude, Plain, RankLaw, SLOTS, SelectSampler, Vectors};
 use crate::parallel::{Parts, for_chunks};
 use crate::probability::abs_log_ratio;
@@ -86,7 +86,7 @@ impl Select {
         }
         let dimensions = if signed { ranks / 2 } else { ranks } as u32;
         let law = RankLaw::new(counts, weights, nothing.unwrap_or(0))
-            .ok_or_else(|| argument("weights", "must sum to 1 to 2^64 - 1 over all ranks".into()))?;
+            .ok_or_else(|| argument("weights", words("must sum to 1 to 2^64 - 1 over all ranks")))?;
         let most = weights.iter().copied().max().unwrap_or(0);
         let least = weights.iter().copied().min().unwrap_or(0);
         let epsilon = abs_log_ratio(most.into(), least.into());
@@ -159,7 +159,7 @@ impl Channel for Select {
         }
         let dimensions = rotated.map_or(self.dimensions as usize, |rotation| rotation.features());
         if !input.is_real() {
-            return Err(argument("x", "float32 or float64 is needed".into()));
+            return Err(argument("x", words("float32 or float64 is needed")));
         }
         if !input.len().is_multiple_of(dimensions) {
             let reason = reason!("{} numbers are no whole vectors of {dimensions}", input.len());
@@ -180,6 +180,7 @@ impl Channel for Select {
             SelectSampler { isa, key, law, dimensions: self.dimensions as usize, signed: self.signed };
         let walk = VectorWalk { sampler: &sampler, reports, width: dimensions, first_chunk, threads };
         let codes = match (input, codec) {
+            _ if !BATCHES => walk.chosen_once(isa, input, codec),
             (Input::F32(values), None) => walk.chosen(plain(u32::of(values), dimensions)),
             (Input::F64(values), None) => walk.chosen(plain(u64::of(values), dimensions)),
             (Input::F32(values), Some(codec)) => walk.chosen(turned(isa, values, codec)),
@@ -203,7 +204,7 @@ impl Keyed for Select {
     /// that are to be rotated come rotated.
     fn randomize_keyed_on(&self, isa: Isa, call: KeyedCall<'_, Option<Rotated<'_>>>) -> Result<()> {
         if call.codec.is_some() {
-            return Err(argument("rotation", "with keyed randomness, rotate the vectors beforehand".into()));
+            return Err(argument("rotation", words("with keyed randomness, rotate the vectors beforehand")));
         }
         self.randomize_hearing(u64::MAX, isa, call)
     }
@@ -250,7 +251,7 @@ impl Select {
 fn check_form(output: &Output<'_>) -> Result<()> {
     match output {
         Output::U8(_) | Output::U16(_) | Output::U32(_) | Output::Packed(_) => Ok(()),
-        _ => Err(argument("output", "a report is a code word: codes, or packed".into())),
+        _ => Err(argument("output", words("a report is a code word: codes, or packed"))),
     }
 }
 
@@ -290,6 +291,25 @@ impl<F: Part> Vectors<u32> for Turned<'_, F> {
     }
 }
 
+/// Vectors of single precision in double precision, in which they have the same order.
+struct Widened<V> {
+    vectors: V,
+    own: Vec<u64>,
+}
+
+impl<V: Vectors<u32>> Vectors<u64> for Widened<V> {
+    fn width(&self) -> usize {
+        self.vectors.width()
+    }
+
+    fn vector(&mut self, at: usize) -> std::result::Result<&[u64], usize> {
+        let vector = self.vectors.vector(at)?;
+        self.own.clear();
+        self.own.extend(vector.iter().map(|&bits| f64::from(f32::from_bits(bits)).to_bits()));
+        Ok(&self.own)
+    }
+}
+
 /// A walk over the vectors of a batch.
 struct VectorWalk<'a> {
     sampler: &'a SelectSampler<'a>,
@@ -301,6 +321,27 @@ struct VectorWalk<'a> {
 }
 
 impl VectorWalk<'_> {
+    /// [`chosen`](Self::chosen) of any vectors, compiled once: in double precision.
+    fn chosen_once(&self, isa: Isa, input: Input<'_>, codec: Option<Rotated<'_>>) -> Result<Vec<u32>> {
+        let width = self.width;
+        self.chosen(|range| -> Box<dyn Vectors<u64> + '_> {
+            let own = Vec::new();
+            match (input, codec) {
+                (Input::F32(values), None) => {
+                    Box::new(Widened { vectors: plain(u32::of(values), width)(range), own })
+                }
+                (Input::F64(values), None) => Box::new(plain(u64::of(values), width)(range)),
+                (Input::F32(values), Some(codec)) => {
+                    Box::new(Widened { vectors: turned(isa, values, codec)(range), own })
+                }
+                (Input::F64(values), Some(codec)) => {
+                    Box::new(Widened { vectors: turned(isa, values, codec)(range), own })
+                }
+                _ => unreachable!("integers were refused"),
+            }
+        })
+    }
+
     /// The reports of all vectors, or the position of the first number that is not finite.
     fn chosen<M: Magnitude, V: Vectors<M>>(
         &self,

@@ -8,7 +8,7 @@ use super::call::{Call, Channel};
 use super::categorical::{Categorical, randomize, report_bits};
 use super::keyed::{self, Keyed, KeyedCall};
 use crate::codec::Grid;
-use crate::error::{Error, Result, argument, reason};
+use crate::error::{Error, Result, argument, reason, words};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::categorical::{AnyMatrix, CategoricalSampler, KeyedSampler, ShiftLaw};
@@ -61,7 +61,7 @@ impl Shift {
             return Err(Error::Shape { name: "weights", reason });
         }
         if weights.iter().try_fold(0u128, |sum, &weight| sum.checked_add(weight)) != Some(UNIT) {
-            return Err(argument("weights", "must sum to 2^64".into()));
+            return Err(argument("weights", words("must sum to 2^64")));
         }
         let noise = AnyMatrix::new(&weights, weights.len());
         let mut shift = Shift { inputs, outputs, weights, offset, epsilon: 0.0, mute: false, noise };

@@ -5,7 +5,7 @@ use super::categorical::no_row;
 use super::chunks::{Chunks, heard};
 use super::keyed::{Keyed, KeyedCall, records};
 use super::window::{Window, toward_uniform};
-use crate::error::{Result, argument, reason};
+use crate::error::{Result, argument, reason, words};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::categorical::first_outside;
@@ -181,10 +181,10 @@ impl Subset {
 /// Refuses what is no element, and an output that takes no subset.
 fn check(input: Input<'_>, output: &Output<'_>) -> Result<()> {
     if input.is_real() {
-        return Err(argument("x", "elements are integers".into()));
+        return Err(argument("x", words("elements are integers")));
     }
     if !matches!(output, Output::Bits(_) | Output::Packed(_)) {
-        return Err(argument("output", "subsets have the outputs bits and packed".into()));
+        return Err(argument("output", words("subsets have the outputs bits and packed")));
     }
     Ok(())
 }

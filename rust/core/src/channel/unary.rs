@@ -5,7 +5,7 @@ use super::call::{Call, Channel};
 use super::categorical::no_row;
 use super::chunks::Chunks;
 use super::keyed::{Keyed, KeyedCall, records};
-use crate::error::{Result, argument, reason};
+use crate::error::{Result, argument, reason, words};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::bits::Plan;
@@ -62,10 +62,10 @@ impl Unary {
 
     fn check(&self, input: Input<'_>, output: &Output<'_>, chunks: &Chunks) -> Result<()> {
         if input.is_real() {
-            return Err(argument("x", "categories are integers".into()));
+            return Err(argument("x", words("categories are integers")));
         }
         if !matches!(output, Output::Bits(_) | Output::Packed(_)) {
-            return Err(argument("output", "one-hot strings have the outputs bits and packed".into()));
+            return Err(argument("output", words("one-hot strings have the outputs bits and packed")));
         }
         chunks.check(output)
     }

@@ -4,7 +4,7 @@ use super::call::{Call, Channel};
 use super::categorical::{Categorical, randomize, report_bits};
 use super::keyed::{self, Keyed, KeyedCall};
 use crate::codec::Grid;
-use crate::error::{Error, Result, argument, element, reason};
+use crate::error::{Error, Result, argument, element, reason, words};
 use crate::io::{Input, Output};
 use crate::isa::Isa;
 use crate::kernel::categorical::{CategoricalSampler, Flip, NarrowWindow, WideWindow};
@@ -115,7 +115,7 @@ impl Window {
     /// [`Error::Argument`] if `x` is no cell, or if there is an order: its windows need not be connected.
     pub fn start(&self, x: u32) -> Result<u32> {
         if self.order.is_some() {
-            return Err(argument("order", "a window in an order has no first cell".into()));
+            return Err(argument("order", words("a window in an order has no first cell")));
         }
         if x >= self.cells {
             return Err(argument("x", reason!("a cell from 0 to {} is needed", self.cells - 1)));

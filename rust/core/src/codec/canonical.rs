@@ -2,6 +2,7 @@
 
 use super::grid::Grid;
 use crate::io::Input;
+use crate::isa::BATCHES;
 
 /// Runs `$body` with `$slice` bound to the integers of whichever type they are, or the other two for numbers.
 macro_rules! by_kind {
@@ -12,11 +13,12 @@ macro_rules! by_kind {
             Input::U8($slice) => $body,
             Input::U16($slice) => $body,
             Input::U32($slice) => $body,
-            Input::U64($slice) => $body,
-            Input::I8($slice) => $body,
-            Input::I16($slice) => $body,
-            Input::I32($slice) => $body,
-            Input::I64($slice) => $body,
+            Input::U64($slice) if BATCHES => $body,
+            Input::I8($slice) if BATCHES => $body,
+            Input::I16($slice) if BATCHES => $body,
+            Input::I32($slice) if BATCHES => $body,
+            Input::I64($slice) if BATCHES => $body,
+            _ => {} // they were refused
         }
     };
 }

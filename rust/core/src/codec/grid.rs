@@ -14,7 +14,7 @@ use ruler::{Ruler, TOGETHER};
 
 use crate::codec::Code;
 use crate::error::{Result, argument, element, reason, zeros};
-use crate::isa::{Isa, ones};
+use crate::isa::{BATCHES, Isa, ones};
 use crate::random::Refine;
 
 /// The choice between the two points around a number.
@@ -175,11 +175,54 @@ impl Grid {
         indices: &mut [W],
         refine: &mut Refine,
     ) {
-        if F::SINGLE && !self.single {
+        if !BATCHES {
+            self.place_pieces(isa, values, dither, indices, refine);
+        } else if F::SINGLE && !self.single {
             self.place_as(isa, values, |x| x.flushed().into(), &self.ruler::<f64>(), dither, indices, refine);
         } else {
             self.place_as(isa, values, |x| x, &self.ruler::<F>(), dither, indices, refine);
         }
+    }
+
+    /// [`place`](Self::place) by way of pieces of one type, so that little is compiled for each.
+    fn place_pieces<F: Coordinate, W: Code>(
+        &self,
+        isa: Isa,
+        values: &[F],
+        dither: &[u8],
+        indices: &mut [W],
+        refine: &mut Refine,
+    ) {
+        let (mut doubles, mut places) = ([0.0; PIECE], [0; PIECE]);
+        for (start, (values, indices)) in
+            (0..).step_by(PIECE).zip(values.chunks(PIECE).zip(indices.chunks_mut(PIECE)))
+        {
+            let dither = dither.get(start..start + values.len()).unwrap_or(&[]);
+            let places = &mut places[..values.len()];
+            if F::SINGLE && self.single {
+                self.place_words(isa, values, dither, places, refine);
+            } else {
+                let doubles = &mut doubles[..values.len()];
+                doubles.iter_mut().zip(values).for_each(|(double, x)| {
+                    *double = if F::SINGLE { x.flushed().into() } else { (*x).into() };
+                });
+                self.place_words::<f64>(isa, doubles, dither, places, refine);
+            }
+            indices.iter_mut().zip(places).for_each(|(index, &mut place)| *index = W::narrow(place));
+        }
+    }
+
+    /// Indices of 32 bits, in one precision.
+    #[inline(never)]
+    fn place_words<F: Coordinate>(
+        &self,
+        isa: Isa,
+        values: &[F],
+        dither: &[u8],
+        places: &mut [u32],
+        refine: &mut Refine,
+    ) {
+        self.place_as(isa, values, |x| x, &self.ruler::<F>(), dither, places, refine);
     }
 
     /// The grid in one precision.

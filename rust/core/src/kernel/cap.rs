@@ -13,7 +13,7 @@ use super::categorical::load_rows;
 use super::subset::{DrawnWords, SubsetDraws, insert};
 use crate::codec::{Coordinate, Grid, GridRounding, Rows, squeeze_rows};
 use crate::io::{Input, Output};
-use crate::isa::{Isa, compiled, vectorised};
+use crate::isa::{BATCHES, Isa, compiled, vectorised};
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 use crate::vector::{Kernel, Vector};
 
@@ -357,11 +357,11 @@ impl CapLaw {
             Output::U8(out) => codes(columns, group, start, count, out, |code| code as u8),
             Output::U16(out) => codes(columns, group, start, count, out, |code| code as u16),
             Output::U32(out) => codes(columns, group, start, count, out, |code| code),
-            Output::F32(out) => {
+            Output::F32(out) if BATCHES => {
                 let letters = of_letters();
                 codes(columns, group, start, count, out, |code| letters[code as usize] as f32);
             }
-            Output::F64(out) => {
+            Output::F64(out) if BATCHES => {
                 let letters = of_letters();
                 codes(columns, group, start, count, out, |code| letters[code as usize]);
             }
@@ -379,6 +379,7 @@ impl CapLaw {
                 squeeze_rows(isa, &bits, whole, out);
                 group.bits = bits;
             }
+            Output::F32(_) | Output::F64(_) => unreachable!("letters were refused"),
         }
     }
 }

@@ -81,14 +81,14 @@ impl CubeSampler<'_> {
                 self.records(chunk, records, signs, |words| packer.push(words, bits));
                 packer.finish();
             }
-            Output::F32(out) => {
+            Output::F32(out) if BATCHES => {
                 let letters = self.letters.map(|letter| letter as f32);
                 let mut rows = out.chunks_exact_mut(bits);
                 self.records(chunk, records, signs, |words| {
                     spell(words, letters, rows.next().expect("a row for each record"));
                 });
             }
-            Output::F64(out) => {
+            Output::F64(out) if BATCHES => {
                 let mut rows = out.chunks_exact_mut(bits);
                 self.records(chunk, records, signs, |words| {
                     spell(words, self.letters, rows.next().expect("a row for each record"));

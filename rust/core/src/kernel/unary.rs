@@ -22,6 +22,9 @@ pub(crate) struct UnarySampler<'a> {
     pub(crate) own: &'a Plan,
 }
 
+/// Draws that are made at once at the start of a stream: a single record seldom takes more.
+const FIRST: usize = 32;
+
 /// Draws from one plan of a single table, a block at a time.
 struct UnaryDraws<'a> {
     sampler: &'a UnarySampler<'a>,
@@ -29,7 +32,10 @@ struct UnaryDraws<'a> {
     nonce: u64,
     group: u64,
     refine: Refine<'a>,
+    keystream: [u8; GROUP],
     drawn: Drawn,
+    /// Draws of the block that are made, and how many of these are used.
+    ready: usize,
     used: usize,
 }
 
@@ -51,7 +57,9 @@ impl<'a> UnaryDraws<'a> {
             nonce: nonce(main, chunk),
             group: 0,
             refine,
+            keystream: [0; GROUP],
             drawn: Drawn([0; BLOCK]),
+            ready: BLOCK,
             used: BLOCK,
         }
     }
@@ -67,10 +75,10 @@ impl<'a> UnaryDraws<'a> {
     #[inline(always)]
     fn take(&mut self, mut out: &mut [u8]) {
         while !out.is_empty() {
-            if self.used == BLOCK {
+            if self.used == self.ready {
                 self.refill();
             }
-            let drawn = &self.drawn.0[self.used..];
+            let drawn = &self.drawn.0[self.used..self.ready];
             let count = out.len().min(drawn.len());
             let (now, later) = out.split_at_mut(count);
             // Of a fixed length, a loop is one instruction; adapters might be left out of what is compiled for it.
@@ -91,19 +99,19 @@ impl<'a> UnaryDraws<'a> {
 
     #[inline(never)]
     fn refill(&mut self) {
-        let mut keystream = [0; GROUP];
-        fill(self.sampler.isa, self.sampler.key, self.nonce, self.group, &mut keystream);
+        let sampler = self.sampler;
+        if self.ready == BLOCK {
+            fill(sampler.isa, sampler.key, self.nonce, self.group, &mut self.keystream);
+            self.group += 1;
+            (self.ready, self.used) = (0, 0);
+        }
+        let end = if self.group == 1 && self.ready == 0 { FIRST } else { BLOCK };
+        let drawn = &mut self.drawn.0[self.ready..end];
         // Flips of words that are 0 are the draws themselves.
-        self.drawn.0.fill(0);
-        u16::randomize(
-            self.sampler.isa,
-            Laws::one(self.plan),
-            &keystream,
-            &mut self.drawn.0,
-            &mut self.refine,
-        );
-        self.group += 1;
-        self.used = 0;
+        drawn.fill(0);
+        let keystream = &self.keystream[2 * self.ready..2 * end];
+        u16::randomize(sampler.isa, Laws::one(self.plan), keystream, drawn, &mut self.refine);
+        self.ready = end;
     }
 }
 

@@ -21,7 +21,7 @@ mod signs;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::error::{Error, Result, argument, element, reason};
+use crate::error::{Error, Result, argument, element, reason, words};
 use crate::isa::Isa;
 use crate::parallel::{Parts, for_chunks};
 pub(crate) use buffers::{RotationBuffers, Undone};
@@ -59,7 +59,7 @@ impl Rotated<'_> {
             return Err(Error::Output { reason: reason!("{} elements are no rotated vectors", out.len()) });
         }
         if threads == Some(0) {
-            return Err(argument("threads", "0 is not allowed; at least 1 is".into()));
+            return Err(argument("threads", words("0 is not allowed; at least 1 is")));
         }
         let isa = Isa::current()?;
         let (parts, bad) = (Parts::new(out), AtomicUsize::new(usize::MAX));

@@ -8,7 +8,7 @@ use super::plan::{MOST_FEATURES, Plan};
 use super::scalar;
 use crate::codec::{Code, Encode, FixedPoint, Real, pack_into};
 use crate::io::{Input, Output};
-use crate::isa::{Isa, compiled, vectorised};
+use crate::isa::{BATCHES, Isa, compiled, vectorised};
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 
 /// Everything that sampling one chunk takes, but its number, its input and its output.
@@ -152,9 +152,13 @@ impl BitsSampler<'_> {
             (Output::U32(out), _) => vectorised(self.isa, || emit::resize(words, out)),
             (Output::Bits(out), _) => W::spread(self.isa, self.spread, words, out),
             (Output::Packed(out), _) => pack_into(self.isa, words, self.bits, out),
-            (Output::F32(out), Some(codec)) => vectorised(self.isa, || emit::decode(codec, words, out)),
-            (Output::F64(out), Some(codec)) => vectorised(self.isa, || emit::decode(codec, words, out)),
-            (Output::F32(_) | Output::F64(_), None) => {
+            (Output::F32(out), Some(codec)) if BATCHES => {
+                vectorised(self.isa, || emit::decode(codec, words, out));
+            }
+            (Output::F64(out), Some(codec)) if BATCHES => {
+                vectorised(self.isa, || emit::decode(codec, words, out));
+            }
+            (Output::F32(_) | Output::F64(_), _) => {
                 unreachable!("the channel gives numbers only with a codec")
             }
         }

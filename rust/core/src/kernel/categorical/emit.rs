@@ -3,7 +3,7 @@
 use crate::codec::Code;
 use crate::codec::pack_into;
 use crate::io::Output;
-use crate::isa::{Isa, dispatch};
+use crate::isa::{BATCHES, Isa, dispatch};
 
 /// The decoded reports, where they are decoded, in both precisions.
 #[derive(Clone, Copy)]
@@ -36,7 +36,7 @@ pub(super) fn emit<W: Code>(isa: Isa, reports: &[W], letters: Letters<'_>, bits:
         (Output::U16(out), _) => codes(reports, out),
         (Output::U32(out), _) => codes(reports, out),
         (Output::Packed(out), _) => pack_into(isa, reports, bits, out),
-        (Output::F32(out), Some(double)) => {
+        (Output::F32(out), Some(double)) if BATCHES => {
             let single = letters.single;
             if double.len() <= Letters::WHOLE {
                 dispatch!(isa, (reports, single, out), avx512 => super::look_up_avx512::spell,
@@ -45,7 +45,7 @@ pub(super) fn emit<W: Code>(isa: Isa, reports: &[W], letters: Letters<'_>, bits:
                 look_up(reports, &single[..double.len()], out);
             }
         }
-        (Output::F64(out), Some(letters)) => look_up(reports, letters, out),
+        (Output::F64(out), Some(letters)) if BATCHES => look_up(reports, letters, out),
         (Output::Bits(_) | Output::F32(_) | Output::F64(_), _) => {
             unreachable!("the channel gives code words, packed bits, and numbers where it has letters")
         }

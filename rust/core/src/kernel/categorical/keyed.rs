@@ -12,7 +12,7 @@ use super::shift::ShiftLaw;
 use super::window::{NarrowWindow, WideWindow};
 use crate::codec::{Grid, canonical};
 use crate::io::{Input, Output};
-use crate::isa::Isa;
+use crate::isa::{BATCHES, Isa};
 use crate::random::{
     Keys, Lanes, Purpose, RecordKeys, Refine, Words, blocks_at, counter, first_words, nonce,
 };
@@ -102,7 +102,16 @@ pub(crate) struct KeyedSampler<'a> {
 
 impl KeyedSampler<'_> {
     /// Randomizes the samples from `first` on, counted record by record: `input` is theirs, `output` has room for just them.
-    pub(crate) fn samples<D: Draw>(&self, law: &D, first: usize, input: Input<'_>, mut output: Output<'_>) {
+    pub(crate) fn samples<D: Draw>(&self, law: &D, first: usize, input: Input<'_>, output: Output<'_>) {
+        if BATCHES {
+            self.samples_of(law, first, input, output);
+        } else {
+            self.samples_of::<dyn Draw + '_>(law, first, input, output);
+        }
+    }
+
+    /// The same, compiled for each law or once.
+    fn samples_of<D: Draw + ?Sized>(&self, law: &D, first: usize, input: Input<'_>, mut output: Output<'_>) {
         let placers = self.grids.map(|grid| grid.map(Grid::placer));
         let mut lanes = Lanes::new();
         let mut words: Words = [[0; Lanes::COUNT]; 16];
@@ -171,7 +180,7 @@ impl KeyedSampler<'_> {
 /// A report from the words of a record that has a key of its own: the first that its key's stream gives.
 pub(crate) trait DrawFirst: Sync {
     /// Writes the words of sixteen records.
-    fn words(isa: Isa, keys: &Keys, words: &mut Words);
+    fn words(&self, isa: Isa, keys: &Keys, words: &mut Words);
 
     /// The report of a row; nothing where it is to be drawn by way of a chunk of its own.
     fn report(&self, row: u32, words: [u32; 4], refine: &mut Refine) -> Option<u32>;
@@ -184,7 +193,7 @@ fn narrow_words(words: [u32; 4]) -> [u32; 8] {
 }
 
 impl<B: Blocks> DrawFirst for DesignLaw<NarrowWindow<'_>, B> {
-    fn words(isa: Isa, keys: &Keys, words: &mut Words) {
+    fn words(&self, isa: Isa, keys: &Keys, words: &mut Words) {
         blocks_at(isa, keys, 0, nonce(Purpose::Main, 0), words);
     }
 
@@ -197,7 +206,7 @@ impl<B: Blocks> DrawFirst for DesignLaw<NarrowWindow<'_>, B> {
 
 impl<B: Blocks> DrawFirst for DesignLaw<WideWindow, B> {
     /// Sixteen bytes side by side are the first words of four blocks.
-    fn words(isa: Isa, keys: &Keys, words: &mut Words) {
+    fn words(&self, isa: Isa, keys: &Keys, words: &mut Words) {
         first_words(isa, keys, nonce(Purpose::Main, 0), &mut words[..4]);
     }
 
@@ -208,7 +217,7 @@ impl<B: Blocks> DrawFirst for DesignLaw<WideWindow, B> {
 }
 
 impl DrawFirst for ProgressionLaw<'_> {
-    fn words(isa: Isa, keys: &Keys, words: &mut Words) {
+    fn words(&self, isa: Isa, keys: &Keys, words: &mut Words) {
         blocks_at(isa, keys, 0, nonce(Purpose::Main, 0), words);
     }
 
@@ -240,13 +249,28 @@ impl FirstReports<'_> {
         anew: impl Fn(usize) -> u32,
         output: Output<'_>,
     ) {
+        if BATCHES {
+            self.write_of(law, input, anew, output);
+        } else {
+            self.write_of::<dyn DrawFirst + '_>(law, input, &anew as &dyn Fn(usize) -> u32, output);
+        }
+    }
+
+    /// The same, compiled for each law or once.
+    fn write_of<D: DrawFirst + ?Sized>(
+        &self,
+        law: &D,
+        input: Input<'_>,
+        anew: impl Fn(usize) -> u32,
+        output: Output<'_>,
+    ) {
         let FirstReports { isa, keys, rows, bits } = *self;
         let (mut inputs, mut reports) = (vec![0; input.len()], vec![0; input.len()]);
         load_on(isa, input, rows, &mut inputs);
         let mut words: Words = [[0; Lanes::COUNT]; 16];
         let passes = inputs.chunks(Lanes::COUNT).zip(reports.chunks_mut(Lanes::COUNT));
         for (number, (keys, (inputs, reports))) in keys.iter().zip(passes).enumerate() {
-            D::words(isa, keys, &mut words);
+            law.words(isa, keys, &mut words);
             for (lane, (&row, report)) in inputs.iter().zip(reports).enumerate() {
                 let mut refine = Refine::of_lane(isa, keys, lane, nonce(Purpose::Refine, 0), 0);
                 let of_lane = std::array::from_fn(|w| words[w][lane]);

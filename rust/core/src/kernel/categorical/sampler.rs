@@ -10,7 +10,7 @@ use super::law::{BLOCK, LANES, Law};
 use super::rows::load;
 use crate::codec::{Grid, GridRounding};
 use crate::io::{Input, Output};
-use crate::isa::{Isa, compiled};
+use crate::isa::{BATCHES, Isa, compiled};
 use crate::kernel::bits::CodeWord;
 use crate::random::{GROUP, Key, Purpose, Refine, fill, nonce};
 use crate::vector::{Kernel, Vector};
@@ -47,7 +47,22 @@ impl<L: Law> Kernel for Chunk<'_, L> {
 
     #[inline(always)]
     fn run<V: Vector>(self, _: V) {
-        self.sampler.blocks(self.law, self.chunk, self.input, self.output);
+        let nothing = [L::Word::default(); BLOCK];
+        let mut scratch: BlockScratch<L> =
+            BlockScratch { keystream: L::KEYSTREAM, dither: [0; AT_ONCE], rows: nothing, reports: nothing };
+        let BlockScratch { keystream, dither, rows, reports } = &mut scratch;
+        let buffers = BlockBuffers { keystream: keystream.as_mut(), dither, rows, reports };
+        let Chunk { sampler, law, chunk, input, output } = self;
+        const {
+            let (bytes, room) = (L::BITS * BLOCK / 8, size_of::<L::Keystream>());
+            assert!(room.is_multiple_of(bytes) && room.is_multiple_of(AT_ONCE));
+            assert!(AT_ONCE.is_multiple_of(DITHER * BLOCK / 8));
+        };
+        if BATCHES {
+            sampler.blocks(law, buffers, chunk, input, output);
+        } else {
+            sampler.blocks_once::<L::Word>(law, buffers, chunk, input, output);
+        }
     }
 }
 
@@ -82,6 +97,51 @@ struct BlockScratch<L: Law> {
     reports: [L::Word; BLOCK],
 }
 
+/// The parts of a [`BlockScratch`], whatever the law is.
+struct BlockBuffers<'a, W> {
+    keystream: &'a mut [u8],
+    dither: &'a mut [u8; AT_ONCE],
+    rows: &'a mut [W; BLOCK],
+    reports: &'a mut [W; BLOCK],
+}
+
+/// A [`Law`] of words of one width, as a build calls it that has one loop for all of them.
+trait AnyLaw<W> {
+    fn bits(&self) -> usize;
+    fn rows(&self) -> u32;
+    fn rows_of<'i>(&self, input: Input<'i>) -> Option<&'i [W]>;
+    fn block(&self, isa: Isa, keystream: &[u8], rows: &[W], reports: &mut [W], refine: &mut Refine);
+}
+
+impl<L: Law> AnyLaw<L::Word> for L {
+    #[inline(always)]
+    fn bits(&self) -> usize {
+        L::BITS
+    }
+
+    #[inline(always)]
+    fn rows(&self) -> u32 {
+        Law::rows(self)
+    }
+
+    #[inline(always)]
+    fn rows_of<'i>(&self, input: Input<'i>) -> Option<&'i [L::Word]> {
+        Law::rows_of(self, input)
+    }
+
+    #[inline(always)]
+    fn block(
+        &self,
+        isa: Isa,
+        keystream: &[u8],
+        rows: &[L::Word],
+        reports: &mut [L::Word],
+        refine: &mut Refine,
+    ) {
+        Law::block(self, isa, keystream, rows, reports, refine);
+    }
+}
+
 impl CategoricalSampler<'_> {
     /// Randomizes chunk `chunk` of the key's stream: `output` has room for just the reports of `input`.
     pub(crate) fn chunk<L: Law>(&self, law: &L, chunk: u64, input: Input<'_>, output: Output<'_>) {
@@ -101,40 +161,51 @@ impl CategoricalSampler<'_> {
         &buffer[offset..][..bits * left.min(BLOCK) / 8]
     }
 
+    /// [`blocks`](Self::blocks), compiled once for each width of word.
+    #[inline(never)]
+    fn blocks_once<W: CodeWord>(
+        &self,
+        law: &dyn AnyLaw<W>,
+        buffers: BlockBuffers<'_, W>,
+        chunk: u64,
+        input: Input<'_>,
+        output: Output<'_>,
+    ) {
+        self.blocks(law, buffers, chunk, input, output);
+    }
+
     #[inline(always)]
-    fn blocks<L: Law>(&self, law: &L, chunk: u64, input: Input<'_>, mut output: Output<'_>) {
-        const {
-            let (bytes, room) = (L::BITS * BLOCK / 8, size_of::<L::Keystream>());
-            assert!(room.is_multiple_of(bytes) && room.is_multiple_of(AT_ONCE));
-            assert!(AT_ONCE.is_multiple_of(DITHER * BLOCK / 8));
-        };
+    fn blocks<W: CodeWord, L: AnyLaw<W> + ?Sized>(
+        &self,
+        law: &L,
+        scratch: BlockBuffers<'_, W>,
+        chunk: u64,
+        input: Input<'_>,
+        mut output: Output<'_>,
+    ) {
         let main = nonce(Purpose::Main, chunk);
         let dither = nonce(Purpose::Dither, chunk);
         let mut refine = Refine::new(self.isa, self.key, nonce(Purpose::Refine, chunk));
-        let nothing = [L::Word::default(); BLOCK];
-        let mut scratch: BlockScratch<L> =
-            BlockScratch { keystream: L::KEYSTREAM, dither: [0; AT_ONCE], rows: nothing, reports: nothing };
         let dithered = self.grid.is_some_and(|grid| grid.rounding() == GridRounding::Dither);
         let total = input.len();
         for (block, start) in (0..total).step_by(BLOCK).enumerate() {
             let count = BLOCK.min(total - start);
             let padded = count.next_multiple_of(LANES);
             let left = (total - start).next_multiple_of(LANES);
-            let dither =
-                if dithered { self.draw(dither, DITHER, block, left, &mut scratch.dither) } else { &[] };
+            let dither = if dithered { self.draw(dither, DITHER, block, left, scratch.dither) } else { &[] };
             let input = input.part(start..start + count);
             let rows = match law.rows_of(input) {
                 Some(rows) if count == padded => rows,
                 _ => {
                     let grid = self.grid.map(|grid| (grid, dither, &mut refine));
                     load(self.isa, input, grid, law.rows(), &mut scratch.rows[..count]);
-                    scratch.rows[count..padded].fill(L::Word::default());
+                    scratch.rows[count..padded].fill(W::default());
                     &scratch.rows[..padded]
                 }
             };
-            let keystream = self.draw(main, L::BITS, block, left, scratch.keystream.as_mut());
+            let keystream = self.draw(main, law.bits(), block, left, scratch.keystream);
             let mut output = output.reports(start..start + count, self.bits as usize);
-            match L::Word::of_output(&mut output) {
+            match W::of_output(&mut output) {
                 Some(reports) if count == padded => {
                     law.block(self.isa, keystream, rows, reports, &mut refine)
                 }

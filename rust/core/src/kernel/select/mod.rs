@@ -53,6 +53,16 @@ pub(crate) trait Vectors<M> {
     fn vector(&mut self, at: usize) -> Result<&[M], usize>;
 }
 
+impl<M, V: Vectors<M> + ?Sized> Vectors<M> for Box<V> {
+    fn width(&self) -> usize {
+        (**self).width()
+    }
+
+    fn vector(&mut self, at: usize) -> Result<&[M], usize> {
+        (**self).vector(at)
+    }
+}
+
 /// Vectors of as many numbers that lie one after the other.
 pub(crate) struct Plain<'a, M>(pub(crate) &'a [M], pub(crate) usize);
 
