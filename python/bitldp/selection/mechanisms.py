@@ -332,7 +332,7 @@ class PE(TopSelection):
         return self._p
 
 
-_FINE = 0.5  # budgets below it are formed by expm1, which keeps their digits
+_FINE = 0.5  # gaps up to it are formed by 1 - e^-y, which keeps their digits
 _LARGEST = 44.0  # above, the largest weight would pass 2^64
 _STEEPEST = 700.0  # log-odds of a status bit; doubles end at e^709
 _HALVINGS = 80  # of an interval of log-odds: past the last place of a double
@@ -344,13 +344,13 @@ def exp_channel(dimensions: int, epsilon: float) -> Select:
 
     def build(target: float) -> Select:
         gaps = min(target, _LARGEST) * (np.arange(dimensions - 1, -1, -1) / (dimensions - 1))
-        falling = np.exp(-gaps)
+        falling = _exp(-gaps)
         top = math.floor(_ROOM / float(falling.sum()))
         # T e^-y, rounded up but for the largest: T less T (1 - e^-y) where y is small, to keep its digits
         small = np.maximum(np.ceil(top * falling), 1.0)
         weights = small.astype(np.uint64)
         fine = gaps <= _FINE
-        weights[fine] = np.uint64(top) - np.floor(top * -np.expm1(-gaps[fine])).astype(np.uint64)
+        weights[fine] = np.uint64(top) - np.floor(top * _fallen(gaps[fine])).astype(np.uint64)
         return Select(np.ones(dimensions, np.uint32), weights)
 
     return calibrated(build, epsilon, lambda channel: channel.epsilon)
@@ -497,6 +497,14 @@ def _log_of_rest(x: NDArray[np.float64]) -> NDArray[np.float64]:
     for odd in range(2 * _ODD - 1, 0, -2):
         series = series * square + 1.0 / odd
     return 2.0 * z * series + power * _LN2
+
+
+def _fallen(y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return 1 - e^-y for y in [0, 1/2]."""
+    result = np.ones_like(y)
+    for term in range(_TAYLOR + 2, 1, -1):
+        result = 1.0 - y / term * result
+    return y * result
 
 
 def _exp(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from bitldp import EXP, PE, PS, PrivacyClaimWarning, Select, reference
 from bitldp.audit import audit
-from bitldp.selection.mechanisms import pe_chances
+from bitldp.selection.mechanisms import _exp, _fallen, exp_channel, pe_chances
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -57,6 +57,19 @@ def test_vector_15_exp(vectors):
     mechanism = EXP(case["inputs"]["d"], epsilon=case["inputs"]["eps1"])
     np.testing.assert_allclose(mechanism.probabilities(), case["expected"], atol=case["tolerance"])
     assert 0.0 <= 2.0 - mechanism.guarantee.record < 1e-12
+
+
+def test_weights_of_exp_take_sums_and_products_alone():
+    """Exponentials of C libraries and of NumPy differ in the last bit, and the law would with them."""
+    gaps = np.linspace(0.0, 44.0, 20_001)
+    exact = np.array([math.exp(-each) for each in gaps])
+    np.testing.assert_allclose(_exp(-gaps), exact, rtol=4e-16)
+    few = gaps[gaps <= 0.5]
+    np.testing.assert_allclose(_fallen(few), [-math.expm1(-each) for each in few], rtol=4e-16)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("exp", "expm1"):
+            patch.delattr(np, name)
+        exp_channel.__wrapped__(50, 3.0)
 
 
 def test_vector_16_ps(vectors):
