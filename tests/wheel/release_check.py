@@ -167,14 +167,11 @@ def checked(wheel: Path, address: str) -> str:
         return "content, licences, twine"
     run(log, tool("abi3audit"), "--strict", "--assume-minimum-abi3", "3.10", wheel)
     audited = ""
-    if "linux" in wheel.name:
+    # It looks for musl's libc.so in the system, where glibc has a text of that name.
+    if "manylinux" in wheel.name:
         said = run(log, tool("auditwheel"), "show", wheel)
         tag = wheel.stem.rpartition("-")[2].split(".")[0]
-        if (
-            f'"{tag}"' not in " ".join(said.split())
-            and "manylinux_2_17" not in said
-            and "musllinux" not in said
-        ):
+        if f'"{tag}"' not in " ".join(said.split()) and "manylinux_2_17" not in said:
             raise FailedError(f"auditwheel: does not say {tag} (logs/{log}.txt)")
         audited = ", auditwheel"
     return f"content, licences, SBOM, imports, abi3audit, twine{audited}"
