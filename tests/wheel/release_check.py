@@ -367,9 +367,10 @@ def prio_row(address: str) -> Row:
     def use() -> str:
         library, python = own(), environment("prio")
         install(python, library, made[0], "pytest")
-        # Only this folder, so that nothing is imported from the tree.
-        tests = HERE / "environments" / "prio" / "tests"
-        shutil.copytree(TREE / "tests" / "prio", tests, dirs_exist_ok=True)
+        # Only the tests and the example that they run, so that nothing is imported from the tree.
+        tests = HERE / "environments" / "prio" / "tests" / "prio"
+        for each in ("tests/prio", "examples/two_servers"):
+            shutil.copytree(TREE / each, tests.parents[1] / each)
         said = run("prio", python, "-m", "pytest", "-q", "--rootdir", tests, tests, cwd=tests)
         return f"its tests beside the library's wheel: {last_line(said).partition(' in ')[0]}"
 

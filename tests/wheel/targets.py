@@ -50,7 +50,7 @@ class Target:
             shared[f"CARGO_TARGET_{name}_RUSTFLAGS"] = f"-Lnative={here / 'start'}"
         if has_library("rustc", self.triple):
             return {**shared, "PATH": f"{path}{os.pathsep}{os.environ['PATH']}"}
-        path = os.pathsep.join([path, str(DEBIAN), os.environ["PATH"]])
+        path = os.pathsep.join([path, str(DEBIAN), os.environ["PATH"], *_programs()])
         shared |= {"PATH": path, "RUSTC": str(DEBIAN / "rustc"), "CARGO": str(DEBIAN / "cargo")}
         return (
             shared if has_library(str(DEBIAN / "rustc"), self.triple) else {**shared, "RUSTC_BOOTSTRAP": "1"}
@@ -80,6 +80,12 @@ class Target:
         begins = next(value for end, value in kind.items() if self.triple.endswith(end))
         machine = ("x86_64", "amd64") if self.triple.startswith("x86_64") else ("aarch64", "arm64")
         return tag.startswith(begins) and tag.endswith(machine)
+
+
+def _programs() -> list[str]:
+    """Return the folder of rustup's own programs; Debian's compiler strips for macOS with one of them."""
+    found = subprocess.run(["rustc", "--print", "target-libdir"], capture_output=True, text=True, check=False)
+    return [str(Path(found.stdout.strip()).parent / "bin")] if found.returncode == 0 else []
 
 
 def has_library(rustc: str, triple: str) -> bool:
