@@ -31,9 +31,9 @@ mod tests {
         for start in 0..8 {
             room[start..start + 12].copy_from_slice(&bytes);
             let given = room[start..start + 12].as_chunks::<4>().0;
-            let found =
+            let taken =
                 in_place::<f32, 4>(given).map(|numbers| numbers.iter().map(|x| x.to_bits()).collect());
-            assert_eq!(found, (start % 4 == 0).then(|| words.to_vec()), "{start}");
+            assert_eq!(taken, (start % 4 == 0).then(|| words.to_vec()), "{start}");
         }
         assert!(in_place::<f64, 4>(bytes.as_chunks::<4>().0).is_none());
     }

@@ -193,22 +193,22 @@ impl Grid {
         indices: &mut [W],
         refine: &mut Refine,
     ) {
-        let (mut doubles, mut places) = ([0.0; PIECE], [0; PIECE]);
+        let (mut doubles, mut words) = ([0.0; PIECE], [0; PIECE]);
         for (start, (values, indices)) in
             (0..).step_by(PIECE).zip(values.chunks(PIECE).zip(indices.chunks_mut(PIECE)))
         {
             let dither = dither.get(start..start + values.len()).unwrap_or(&[]);
-            let places = &mut places[..values.len()];
+            let words = &mut words[..values.len()];
             if F::SINGLE && self.single {
-                self.place_words(isa, values, dither, places, refine);
+                self.place_words(isa, values, dither, words, refine);
             } else {
                 let doubles = &mut doubles[..values.len()];
                 doubles.iter_mut().zip(values).for_each(|(double, x)| {
                     *double = if F::SINGLE { x.flushed().into() } else { (*x).into() };
                 });
-                self.place_words::<f64>(isa, doubles, dither, places, refine);
+                self.place_words::<f64>(isa, doubles, dither, words, refine);
             }
-            indices.iter_mut().zip(places).for_each(|(index, &mut place)| *index = W::narrow(place));
+            indices.iter_mut().zip(words).for_each(|(index, &mut word)| *index = W::narrow(word));
         }
     }
 
@@ -219,10 +219,10 @@ impl Grid {
         isa: Isa,
         values: &[F],
         dither: &[u8],
-        places: &mut [u32],
+        words: &mut [u32],
         refine: &mut Refine,
     ) {
-        self.place_as(isa, values, |x| x, &self.ruler::<F>(), dither, places, refine);
+        self.place_as(isa, values, |x| x, &self.ruler::<F>(), dither, words, refine);
     }
 
     /// The grid in one precision.
