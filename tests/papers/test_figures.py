@@ -173,7 +173,7 @@ def test_names_are_checked() -> None:
     assert {each.paper for each in chosen(["bitrand"])} == {"bitrand"}
     with pytest.raises(ValueError, match="no figure 'bitrand-99'"):
         chosen(["bitrand-99"])
-    with pytest.raises(ValueError, match="two figures 'bitrand-3'"):
+    with pytest.raises(ValueError, match="two figures are called 'bitrand-3'"):
         figure("bitrand-3", source="", title="", claim="")(outcome)
     for each in known.values():
         assert each.source, each.name

@@ -39,7 +39,7 @@ def test_a_printed_number_has_its_value_and_its_rounding() -> None:
     assert PRINTED.half_unit == pytest.approx(0.005)
     assert Printed("4,311", "0", 0.01).value == pytest.approx(43.11)
     assert [each.text for each in printed_row("1.5 -2", "0")] == ["1.5", "-2"]
-    with pytest.raises(ValueError, match="uncertainty"):
+    with pytest.raises(ValueError, match="above zero"):
         ReadOff(1.0, 0.0)
 
 

@@ -44,8 +44,12 @@ def test_an_attack_leaves_its_files(name: str, tmp_path: Path, capsys: pytest.Ca
     ("arguments", "code", "fragment"),
     [
         (["spoofing"], 2, "no attack 'spoofing'; there are linkage, membership, inversion"),
-        (["linkage", "--epsilon", "1,x"], 2, "--epsilon 1,x: numbers above zero are needed"),
-        (["linkage", "--epsilon", "0"], 2, "--epsilon 0: numbers above zero are needed"),
+        (
+            ["linkage", "--epsilon", "1,x"],
+            2,
+            "--epsilon 1,x: must be numbers above zero, separated by commas",
+        ),
+        (["linkage", "--epsilon", "0"], 2, "--epsilon 0: must be numbers above zero, separated by commas"),
         (["linkage", "--data", "nosuch"], 1, "no data set 'nosuch'; there are digits, "),
     ],
 )
