@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitldp._core import FixedPoint, Grid
-from bitldp.release.draws import whole_numbers
+from bitldp.release.draws import sampled_items, signed_items
 
 __all__ = ["Codec", "Item", "OneHot", "Placed", "Signs"]
-
-_FINE = 1 << 31  # steps of the chance of a sign
 
 
 @dataclass(frozen=True)
@@ -71,16 +69,8 @@ class Item:
     def drawn(self, values: NDArray[Any], keys: Sequence[bytes]) -> NDArray[np.int64]:
         """Return the code of each record."""
         members = ~np.isnan(values) if self.signs else values.astype(np.bool_)
-        counts = members.sum(axis=1)
-        drawn = whole_numbers(keys[-1], len(values), np.maximum(counts, self.padding), 0)
-        place = (np.cumsum(members, axis=1) <= drawn[:, None]).sum(axis=1)
-        codes = (place + np.maximum(drawn - counts, 0)).astype(np.int64)
-        if not self.signs:
-            return codes
-        held = codes < self.items
-        own = np.where(held, values[np.arange(len(values)), np.where(held, codes, 0)], 0.0)
-        steps = np.rint((own + 1.0) * (_FINE // 2)).astype(np.int64)
-        return 2 * codes + (whole_numbers(keys[0], len(values), _FINE, 0) < steps)
+        items = sampled_items(members, self.padding, keys[-1], 0)
+        return signed_items(items, values, keys[0], 0) if self.signs else items
 
 
 Codec: TypeAlias = Grid | FixedPoint | Signs | OneHot | Placed | Item

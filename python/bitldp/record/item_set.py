@@ -26,31 +26,17 @@ from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.parameters import Budget, CategoryNames, categories, one_of, whole
 from bitldp.privacy import Guarantee, calibrated
 from bitldp.record.choice import thriftiest
-from bitldp.release.base import Call, Source
-from bitldp.release.draws import whole_numbers
+from bitldp.release.base import Call
+from bitldp.release.draws import sampled_items
 from bitldp.release.window import WindowRelease, drawn_in_secret, window
 
-__all__ = ["ItemSet", "Items", "Padded", "Padding", "amplified", "exact_amplified", "sampled_items"]
+__all__ = ["ItemSet", "Items", "Padded", "Padding", "amplified", "exact_amplified"]
 
 _MOST = 1 << 20  # items, and so columns of a record
 _ORACLES = ("GRR", "BlockDesign", "OLH")
 
 Items = Annotated[CategoryNames, categories(_MOST)]
 Padding = Annotated[int, whole(1, 1 << 16)]
-
-
-def sampled_items(members: NDArray[np.bool_], size: int, key: Source, first_chunk: int) -> NDArray[np.int64]:
-    """Return a uniform item of each set, padded to `padding` by dummies behind the items, shape (n,).
-
-    A set of more than `size` items is not padded. A draw is 64 bits wide: no item has a chance above
-    ceil(2**64/size)/2**64, which is what `amplified` counts with.
-    """
-    records, items = members.shape
-    counts = members.sum(axis=1)
-    drawn = whole_numbers(key, records, np.maximum(counts, size), first_chunk)
-    # The drawn one in order is where so many items have come up; beyond them it is a dummy.
-    place = (np.cumsum(members, axis=1, dtype=np.int32) <= drawn[:, None]).sum(axis=1)
-    return np.where(drawn < counts, place, items + drawn - counts).astype(np.int64)
 
 
 def exact_amplified(release: WindowRelease, size: int) -> float:

@@ -22,13 +22,12 @@ from bitldp.mechanism.frequencies import checked_share, labelled
 from bitldp.mechanism.law import Block, Experiment, Pair
 from bitldp.mechanism.parameters import Budget, Flag, Interval
 from bitldp.privacy import Guarantee
-from bitldp.record.item_set import Items, Padded, Padding, amplified, exact_amplified, sampled_items
+from bitldp.record.item_set import Items, Padded, Padding, amplified, exact_amplified
 from bitldp.release.base import Call
-from bitldp.release.draws import whole_numbers
+from bitldp.release.draws import sampled_items, signed_items
 
 __all__ = ["KeyValue", "KeyValueEstimates"]
 
-_FINE = 1 << 31  # steps of the chance of a sign
 _ABSENT = 2.0  # of a key in a row of values on [-1, 1]
 
 
@@ -162,11 +161,8 @@ class KeyValue(Padded, Mechanism):
     def _perturb(self, x: NDArray[Any], call: Call) -> Any:
         table = x.reshape(-1, self._size)
         codes = sampled_items(table < _ABSENT, self.padding, call.keys[2], call.first_chunk)
-        held = codes < self._size
-        values = np.where(held, table[np.arange(len(table)), np.where(held, codes, 0)], 0.0)
-        steps = np.rint((values + 1.0) * (_FINE // 2)).astype(np.int64)
-        up = whole_numbers(call.keys[1], len(table), _FINE, call.first_chunk) < steps
-        return self._inner._perturb(2 * codes + up, call._replace(keys=call.keys[:1]))
+        pairs = signed_items(codes, table, call.keys[1], call.first_chunk)
+        return self._inner._perturb(pairs, call._replace(keys=call.keys[:1]))
 
     def _check_informative(self) -> tuple[float, float]:
         """Return the chances of a pair that is drawn for sure, and of another one."""

@@ -1,4 +1,4 @@
-"""Public randomness beside a channel: coordinates and permutations that do not depend on the data.
+"""Randomness beside a channel: public coordinates and permutations, and items that are drawn in secret.
 
 Value i of a call takes the i-th number of its key's stream. As in the channels, the stream comes in chunks of
 ``CHUNK`` values, chunk c being the keystream of nonce c, so that batches of whole chunks concatenate. With
@@ -18,6 +18,7 @@ from bitldp import _core
 from bitldp._core import CHUNK, KeyedRandomness
 from bitldp.release.base import Source
 
+_FINE = 1 << 31  # steps of the chance of a sign
 MOST_NUMBER = (1 << 62) - 1  # of a record that implies its public random numbers
 
 
@@ -105,3 +106,32 @@ def scaled(draws: NDArray[np.uint64], count: int | NDArray[np.integer[Any]]) -> 
     """Return floor(draw * count/2**64) for 64-bit draws and count < 2**32."""
     counts = int(count) if np.ndim(count) == 0 else np.asarray(count, np.int64)
     return _core.scaled(draws, counts)
+
+
+def sampled_items(members: NDArray[np.bool_], size: int, key: Source, first_chunk: int) -> NDArray[np.int64]:
+    """Return a uniform item of each set, padded to `padding` by dummies behind the items, shape (n,).
+
+    A set of more than `size` items is not padded. A draw is 64 bits wide: no item has a chance above
+    ceil(2**64/size)/2**64, which is what `amplified` counts with.
+    """
+    records, items = members.shape
+    counts = members.sum(axis=1)
+    drawn = whole_numbers(key, records, np.maximum(counts, size), first_chunk)
+    # The drawn one in order is where so many items have come up; beyond them it is a dummy.
+    place = (np.cumsum(members, axis=1, dtype=np.int32) <= drawn[:, None]).sum(axis=1)
+    return np.where(drawn < counts, place, items + drawn - counts).astype(np.int64)
+
+
+def signed_items(
+    items: NDArray[np.int64], values: NDArray[Any], key: Source, first_chunk: int
+) -> NDArray[np.int64]:
+    """Return pairs of an item and a sign as codes, shape (n,): twice the item, and 1 where the sign is +.
+
+    A sign is + with the chance (1 + value)/2 of the item's value on [-1, 1], in steps of 2**-31; a dummy's
+    value is 0. `values` has the shape (n, items).
+    """
+    records, count = values.shape
+    held = items < count
+    own = np.where(held, values[np.arange(records), np.where(held, items, 0)], 0.0)
+    steps = np.rint((own + 1.0) * (_FINE // 2)).astype(np.int64)
+    return 2 * items + (whole_numbers(key, records, _FINE, first_chunk) < steps)

@@ -190,7 +190,8 @@ def _peers(loaders: Mapping[str, Callable[[], list[Peer]]]) -> tuple[list[Peer],
                 warnings.simplefilter("ignore")  # deprecations of what they import are not ours to show
                 peers += load()
         except ImportError as error:  # not installed, or what it imports is not or is another
-            absent.append(f"{library} ({error})")
+            reason = str(error).replace(f" ({error.path})", "")  # no folder of this machine
+            absent.append(f"{library} ({reason})")
     return peers, absent
 
 
