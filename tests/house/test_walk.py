@@ -114,7 +114,7 @@ def test_a_released_file_is_a_straight_way_down(tmp_path: Path) -> None:
     result, steps = walk(lambda: invoke(*command, tmp_path / "second.csv"))
     assert result.exit_code == 0, result.output
     files = {step.module for step in steps}
-    assert len(files) <= 29, sorted(files)  # each of one concept, and of at most 600 lines
+    assert len(files) <= 25, sorted(files)  # each of one concept, and of at most 600 lines
     assert climbs(steps) == set()
 
 

@@ -25,9 +25,18 @@ from bitldp.estimate.estimates import Estimate
 from bitldp.estimate.means import MeanAccumulator
 from bitldp.letters.reach import Reach
 from bitldp.mechanism.base import Mechanism, Output, Part, Takes
-from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
-from bitldp.mechanism.parameters import Budget, Calibration, Categories, Features, FieldId, Option, Unit
+from bitldp.mechanism.parameters import (
+    RANDOMIZE,
+    Budget,
+    Calibration,
+    Categories,
+    Features,
+    FieldId,
+    Option,
+    Unit,
+    refuse_unknown,
+)
 from bitldp.privacy import Guarantee, added
 from bitldp.release.base import Call, called
 from bitldp.release.keyed import Ids, fitting, keyed_randomness

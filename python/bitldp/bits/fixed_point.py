@@ -23,10 +23,18 @@ from bitldp.letters.reach import Reach
 from bitldp.letters.spread import Mixed
 from bitldp.mechanism.base import Output, Takes
 from bitldp.mechanism.described import spreads
-from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols, neighbours
 from bitldp.mechanism.numeric import Means
-from bitldp.mechanism.parameters import Budget, Calibration, Features, Unit, one_of, whole
+from bitldp.mechanism.parameters import (
+    RANDOMIZE,
+    Budget,
+    Calibration,
+    Features,
+    Unit,
+    one_of,
+    refuse_unknown,
+    whole,
+)
 from bitldp.privacy import Guarantee
 from bitldp.release.base import Call
 from bitldp.release.code_words import WordsRelease, words

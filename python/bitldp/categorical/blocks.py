@@ -23,8 +23,17 @@ from bitldp.estimate.accumulators import CountAccumulator, unpacked
 from bitldp.estimate.estimates import Estimate, frequencies
 from bitldp.mechanism.base import Output, Part
 from bitldp.mechanism.frequencies import labelled
-from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown
-from bitldp.mechanism.parameters import Budget, CategoryNames, FieldId, Flag, Option, categories, whole
+from bitldp.mechanism.parameters import (
+    RANDOMIZE,
+    Budget,
+    CategoryNames,
+    FieldId,
+    Flag,
+    Option,
+    categories,
+    refuse_unknown,
+    whole,
+)
 from bitldp.privacy import ONE, Guarantee, calibrated
 from bitldp.release.base import Call, Direct, Source, called
 from bitldp.release.draws import public_key, whole_numbers

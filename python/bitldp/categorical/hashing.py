@@ -20,9 +20,8 @@ from bitldp.client.program import ClientProgram, PublicDraw
 from bitldp.client.record import ClientRecord, Type
 from bitldp.design.difference import is_prime
 from bitldp.mechanism.base import Output, Part
-from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown
 from bitldp.mechanism.law import Symbols
-from bitldp.mechanism.parameters import Budget, CategoryNames, categories
+from bitldp.mechanism.parameters import RANDOMIZE, Budget, CategoryNames, categories, refuse_unknown
 from bitldp.privacy import ONE, Guarantee
 from bitldp.release.base import Call, called
 from bitldp.release.draws import MOST_NUMBER, functions, functions_of_numbers, public_key

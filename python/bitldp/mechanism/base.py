@@ -22,9 +22,18 @@ from bitldp.client import mechanisms as clients
 from bitldp.estimate.estimates import Estimate
 from bitldp.letters.reach import Reach, checked_part
 from bitldp.mechanism.described import Variant, letter_facts
-from bitldp.mechanism.hints import RANDOMIZE, Hinting, refuse_unknown
 from bitldp.mechanism.law import Coordinates, Experiment, Pair, Symbols, far_ends
-from bitldp.mechanism.parameters import declared, frozen, lasting, plain, short, short_name
+from bitldp.mechanism.parameters import (
+    RANDOMIZE,
+    Hinting,
+    declared,
+    frozen,
+    lasting,
+    plain,
+    refuse_unknown,
+    short,
+    short_name,
+)
 from bitldp.privacy import Guarantee, PrivacyClaimWarning
 from bitldp.release.base import Call, Direct, called
 from bitldp.release.keyed import Ids, bound, fitting, keyed_call, keyed_randomness

@@ -19,9 +19,8 @@ from bitldp.estimate.estimates import Estimate, frequencies, indicator_spread
 from bitldp.letters.reach import Reach, checked_part
 from bitldp.mechanism.base import Mechanism, Output, Part, Takes
 from bitldp.mechanism.described import spreads
-from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
-from bitldp.mechanism.parameters import Budget, Option, optional, whole
+from bitldp.mechanism.parameters import RANDOMIZE, Budget, Option, optional, refuse_unknown, whole
 from bitldp.ordered.vocabulary import Words, letters_of, planned
 from bitldp.privacy import Guarantee
 from bitldp.release.base import Call, called

@@ -17,9 +17,18 @@ from bitldp.letters.spread import Spread
 from bitldp.mechanism.attributes.base import AttributesAccumulator
 from bitldp.mechanism.attributes.shared import SharedBudget
 from bitldp.mechanism.base import Output
-from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown
 from bitldp.mechanism.numeric import refuse_outside
-from bitldp.mechanism.parameters import Budget, Features, FieldId, Flag, Interval, Option, one_of
+from bitldp.mechanism.parameters import (
+    RANDOMIZE,
+    Budget,
+    Features,
+    FieldId,
+    Flag,
+    Interval,
+    Option,
+    one_of,
+    refuse_unknown,
+)
 from bitldp.record.categorical import CategoryAttributes, LabelledAttributes, Oracles, Spend, chosen
 from bitldp.record.choice import NUMBERS, indicators, indicators_worst, mean_indicators, number_mechanism
 from bitldp.release.base import called

@@ -20,10 +20,9 @@ from bitldp.estimate.means import MeanAccumulator
 from bitldp.letters.reach import Reach
 from bitldp.letters.spread import Mixed
 from bitldp.mechanism.base import Mechanism, Output, Part
-from bitldp.mechanism.hints import refuse_unknown
 from bitldp.mechanism.law import Block, Experiment, Pair
 from bitldp.mechanism.numeric import Means
-from bitldp.mechanism.parameters import FieldId
+from bitldp.mechanism.parameters import FieldId, refuse_unknown
 from bitldp.numeric.duchi import Duchi
 from bitldp.privacy import Guarantee, added
 from bitldp.release.base import Call, called

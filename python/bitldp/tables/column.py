@@ -22,11 +22,11 @@ from bitldp.mechanism.base import Mechanism
 from bitldp.mechanism.parameters import lasting, short_name
 from bitldp.record.categorical import LabelledAttributes
 from bitldp.tables import numbers, ranges, record, words  # noqa: F401  # kinds of columns, which register
-from bitldp.tables.codec import KINDS, ColumnCodec
+from bitldp.tables.codec import KINDS, ColumnCodec, ColumnSettings
+from bitldp.tables.frames import Missing
 from bitldp.tables.intervals import Intervals
 from bitldp.tables.labels import text_of
 from bitldp.tables.presence import answers_of_present, with_presence
-from bitldp.tables.settings import ColumnSettings, Missing
 from bitldp.tables.values import UNITS
 
 __all__ = ["Column", "canonical_digest", "columns_of_toml", "toml_of"]

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,9 +18,12 @@ import pyarrow.compute as pc
 from bitldp.base.errors import DataError, PlanError
 
 __all__ = [
+    "MISSING_TEXTS",
+    "Missing",
     "alike",
     "checked",
     "first_row_of",
+    "is_missing",
     "is_text",
     "metadata_of",
     "opened",
@@ -32,6 +36,31 @@ __all__ = [
 ]
 
 Back = Callable[[pa.Table, Sequence[str]], Any]
+
+#: Texts of a CSV field that mean "no value".
+MISSING_TEXTS = ("", "na", "n/a", "nan", "null", "none", "?")
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Policy for a missing value (a null, or NaN); never does it pass through.
+
+    Attributes
+    ----------
+    policy : {"refuse", "category", "fill", "report"}
+        Refused by its row; a category of its own, the last one; a public value in its place; or that, beside
+        a report of whether there is a value.
+    fill : float, str or None
+        That public value.
+    """
+
+    policy: Literal["refuse", "category", "fill", "report"] = "refuse"
+    fill: Any = None
+
+    @property
+    def filled(self) -> bool:
+        """True if a public value takes the place of a missing one."""
+        return self.policy in ("fill", "report")
 
 
 def opened(frame: Any, columns: Sequence[str]) -> tuple[pa.Table, Back]:
@@ -148,6 +177,14 @@ def refuse_null(column: Any, name: str, first_row: int) -> None:
 
 
 # -- frames of other libraries
+
+
+def is_missing(column: Any) -> Any:
+    """Return where a column of numbers has none: a null, NaN, or a text of a text file that says so."""
+    if not is_text(column.type):
+        return pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
+    texts = pc.utf8_lower(pc.utf8_trim_whitespace(column))
+    return pc.fill_null(pc.is_in(texts, value_set=pa.array(MISSING_TEXTS, column.type)), True)
 
 
 def _converted(columns: Mapping[str, Any]) -> pa.Table:

@@ -16,10 +16,17 @@ from numpy.typing import NDArray
 
 from bitldp.base.errors import DataError, PlanError
 from bitldp.tables.codec import Batch, ColumnCodec
-from bitldp.tables.frames import first_row_of, is_text, plain_column, plain_type, refuse_null
+from bitldp.tables.frames import (
+    MISSING_TEXTS,
+    Missing,
+    first_row_of,
+    is_text,
+    plain_column,
+    plain_type,
+    refuse_null,
+)
 from bitldp.tables.intervals import Intervals
 from bitldp.tables.reading import Of, Reading, indicators, refused
-from bitldp.tables.settings import MISSING_TEXTS, Missing
 from bitldp.tables.values import dates, whole_numbers
 from bitldp.tables.written import codes_of_values
 

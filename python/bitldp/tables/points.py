@@ -19,8 +19,7 @@ from bitldp.estimate.inverse import averaged
 from bitldp.estimate.statistics import counts_of
 from bitldp.letters.reach import Reach
 from bitldp.tables.codec import Batch, ColumnCodec
-from bitldp.tables.numbers import unbiased_or_reported, undecoded
-from bitldp.tables.numeric_columns import numbers_of
+from bitldp.tables.numbers import numbers_of, unbiased_or_reported, undecoded
 from bitldp.tables.reading import Of, Reading, by_code, indicators, refused
 from bitldp.tables.written import Decoding, codes_of_values
 

@@ -21,12 +21,10 @@ from numpy.typing import NDArray
 from bitldp.base.errors import PlanError
 from bitldp.categorical import GRR
 from bitldp.estimate.ratio import fieller
-from bitldp.tables.codec import Batch, ColumnCodec
-from bitldp.tables.frames import plain_column
+from bitldp.tables.codec import Batch, ColumnCodec, ColumnSettings
+from bitldp.tables.frames import Missing, is_missing, plain_column
 from bitldp.tables.intervals import Intervals
-from bitldp.tables.numeric_columns import is_missing
 from bitldp.tables.reading import Of, Reading, by_code
-from bitldp.tables.settings import ColumnSettings, Missing
 
 __all__ = ["Presence", "answers_of_present", "with_presence"]
 

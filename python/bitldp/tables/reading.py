@@ -292,3 +292,9 @@ def steps(
         *(moments, 1.0, table, codes, note),
         dithered=True,
     )
+
+
+def squared(span: tuple[float, float]) -> tuple[float, float]:
+    """Return the least and the largest square of numbers between two."""
+    low, high = span
+    return 0.0 if low <= 0.0 <= high else min(low**2, high**2), max(low**2, high**2)

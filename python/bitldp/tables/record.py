@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from bitldp.base.errors import PlanError
 from bitldp.estimate.estimates import Estimate
 from bitldp.tables.codec import Batch, ColumnCodec
+from bitldp.tables.frames import Missing
 from bitldp.tables.intervals import Intervals
 from bitldp.tables.labels import Dictionary
-from bitldp.tables.numbers import scales_of, squared
-from bitldp.tables.numeric_columns import numbers_of, refuse_outside
-from bitldp.tables.reading import Of, Reading, by_code, indicators, refused, squares
+from bitldp.tables.numbers import numbers_of, refuse_outside, scales_of
+from bitldp.tables.reading import Of, Reading, by_code, indicators, refused, squared, squares
 from bitldp.tables.scales import Scales
-from bitldp.tables.settings import Missing
 
 __all__ = ["Record"]
 

@@ -17,23 +17,21 @@ import bitldp
 from bitldp.base.files import resolved
 from bitldp.cli.commands import FORMS, FileFormat, form_of
 from bitldp.cli.errors import UsageError
-from bitldp.cli.perturb.charging import charged, enter_output
 from bitldp.cli.perturb.inputs import Inputs, located
 from bitldp.cli.perturb.options_plan import plan_of_options
 from bitldp.cli.perturb.outputs import Digested, Interrupted, interruptible
 from bitldp.cli.perturb.perturb import (
     Checked,
-    Watcher,
     batch_rows,
+    charged,
     check_keys,
     commas_of,
-    moved_note,
+    enter_output,
     release_of_file,
     released_batch,
-    said_before,
     stream,
 )
-from bitldp.cli.perturb.privacy_report import privacy_report
+from bitldp.cli.perturb.privacy_report import Watcher, moved_note, privacy_report, said_before
 from bitldp.cli.perturb.request import Request
 from bitldp.cli.perturb.staging import Part, Staging, check_folder, digest_of, staged
 from bitldp.cli.sign import Signer

@@ -16,9 +16,9 @@ from bitldp.cli.commands import delimiter_hint
 from bitldp.cli.errors import UsageError
 from bitldp.cli.perturb.request import Request
 from bitldp.mechanism.base import Mechanism
+from bitldp.tables.codec import ColumnSettings
 from bitldp.tables.column import Column
 from bitldp.tables.plan import TablePlan
-from bitldp.tables.settings import ColumnSettings
 
 __all__ = ["plan_of_options"]
 

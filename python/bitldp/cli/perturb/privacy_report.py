@@ -1,12 +1,12 @@
-"""The privacy report that is written beside an output, with the law of each mechanism in integers."""
+"""Sentences about the privacy of a run, and the report beside its output, with the laws in integers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from bitldp.tables.column import canonical_digest
 from bitldp.tables.plan import TablePlan, TableRelease
 from bitldp.tables.pseudonyms import LINKED, linked_name
 
-__all__ = ["Charged", "law_of", "privacy_report"]
+__all__ = ["Charged", "Watcher", "law_of", "moved_note", "privacy_report", "said_before"]
 
 _MOST = 1 << 16  # integers of a law that a report holds
 
@@ -303,3 +303,63 @@ def _(law: Cap) -> dict[str, Any]:
 def _(law: Select) -> dict[str, Any]:
     # Runs of ranks share a weight: each weight once is enough.
     return {"law": "select", "weights": sorted({str(weight) for weight in law.weights().tolist()})}
+
+
+# -- what is said before and after
+
+
+class Watcher(Protocol):
+    """Where a run reports to while it goes on."""
+
+    def warn(self, sentence: str) -> None:
+        """Show a warning before the run starts."""
+        ...
+
+    def note(self, sentence: str) -> None:
+        """Show what the user may not expect of the run."""
+        ...
+
+    def progress(self, position: int, total: int) -> None:
+        """Show how much of the input has been read."""
+        ...
+
+
+def said_before(request: Request, plan: TablePlan, warnings: Sequence[str], watcher: Watcher) -> None:
+    """Show warnings and notes before a run starts."""
+    for sentence in (*warnings, *_warnings(request, plan)):
+        watcher.warn(sentence)
+    for sentence in _notes(plan):
+        watcher.note(sentence)
+    if request.ledger is None and request.seed is None:
+        watcher.note("no ledger was named, so nothing counts what these rows have spent")
+
+
+def _warnings(request: Request, plan: TablePlan) -> Iterator[str]:
+    yield from dict.fromkeys(codec.decoding.sentence for codec in plan.codecs if codec.decoding.alarming)
+    if plan.keep:
+        where = "--keep" if request.plan is None else "keep"
+        yield f"released as they are, without any privacy: {', '.join(plan.keep)} ({where})"
+    for name in plan.keep_as:
+        yield f"{name} leaves as a pseudonym (keep_as). {LINKED}"
+    if request.seed is not None:
+        yield (
+            "--seed is for tests: two outputs under one seed reveal where their inputs differ, and whoever "
+            "knows the seed can undo the noise"
+        )
+
+
+def _notes(plan: TablePlan) -> Iterator[str]:
+    for codec in plan.codecs:
+        yield from codec.notes
+    sentences = (each.decoding.sentence for each in plan.codecs if not each.decoding.alarming)
+    yield from dict.fromkeys(filter(None, sentences))
+
+
+def moved_note(plan: TablePlan, moved: Sequence[int], watcher: Watcher, where: str = "") -> None:
+    """Say how many numbers were outside a range: to whoever has the data, and in no file that leaves."""
+    for codec, count in zip(plan.codecs, moved, strict=True):
+        if count:
+            columns = ", ".join(codec.columns)
+            watcher.note(
+                f"{count:,} numbers of {columns} were outside the range, and moved to its ends{where}"
+            )

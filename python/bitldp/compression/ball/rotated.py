@@ -26,9 +26,9 @@ from bitldp.letters.polytope import best_top, tops
 from bitldp.letters.reach import Reach
 from bitldp.letters.spread import Mixed
 from bitldp.mechanism.base import Output, Part, Takes
-from bitldp.mechanism.hints import RANDOMIZE, refuse_unknown
 from bitldp.mechanism.law import Block, Experiment, Pair, Symbols
 from bitldp.mechanism.numeric import Means
+from bitldp.mechanism.parameters import RANDOMIZE, refuse_unknown
 from bitldp.release.base import Call, called
 from bitldp.release.rotated import RotatedRelease, RotatedReports
 
