@@ -34,7 +34,17 @@ sys.path.insert(0, str(Path(__file__).parent))
 import every_python
 import pythons
 import stage
-from targets import DEBIAN, TARGETS, WINDOWS, LeftOutError, Target, has_library, start_objects
+from targets import (
+    DEBIAN,
+    MACOS,
+    TARGETS,
+    WINDOWS,
+    LeftOutError,
+    Target,
+    has_library,
+    macos_linker,
+    start_objects,
+)
 
 ROOT = Path(__file__).parents[2]
 HERE = ROOT / "target" / "release-check"
@@ -139,6 +149,8 @@ def built(target: Target, name: str = "bitldp", folder: Path = TREE) -> Path:
     options = target.options(PROFILE)
     if target.triple == WINDOWS and not has_library("rustc", target.triple):
         start_objects(HERE / "start", run)
+    if target.triple == MACOS and sys.platform != "darwin":
+        macos_linker(HERE / "macos", TOOLS)
     for old in BUILT.glob(f"{name}-*.whl"):
         if target.names(old):
             old.unlink()
@@ -249,7 +261,7 @@ TRIALS: dict[str, Callable[[Path], str]] = {
     "aarch64-unknown-linux-gnu": used_on_arm,
     "x86_64-unknown-linux-musl": used_on_musl,
     WINDOWS: used_under_wine,
-    "aarch64-apple-darwin": not_used("macOS programs run on macOS alone; the release workflow runs it there"),
+    MACOS: not_used("macOS programs run on macOS alone; the release workflow runs it there"),
 }
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,16 @@ DEBIAN = Path("/usr/bin")
 SOURCES = DEBIAN.parent / "lib/rustlib/src/rust/library"
 MINGW = "x86_64-w64-mingw32-gcc"
 WINDOWS = "x86_64-pc-windows-gnu"
+MACOS = "aarch64-apple-darwin"
+ICONV = """--- !tapi-tbd
+tbd-version: 4
+targets: [ arm64-macos ]
+install-name: '/usr/lib/libiconv.2.dylib'
+exports:
+  - targets: [ arm64-macos ]
+    symbols: [ _iconv, _iconv_close, _iconv_open ]
+...
+"""
 
 
 class LeftOutError(Exception):
@@ -48,9 +60,16 @@ class Target:
         if self.triple == WINDOWS:
             shared[f"CARGO_TARGET_{name}_LINKER"] = MINGW
             shared[f"CARGO_TARGET_{name}_RUSTFLAGS"] = f"-Lnative={here / 'start'}"
+        if self.triple == MACOS and sys.platform != "darwin":
+            path = os.pathsep.join([str(here / "macos" / "bin"), path])
+            shared["SDKROOT"] = str(here / "macos")
+            shared[f"CARGO_TARGET_{name}_LINKER"] = str(here / "macos" / "bin" / "ld")
+            shared[f"CARGO_TARGET_{name}_RUSTFLAGS"] = (
+                f"-Clinker-flavor=ld64.lld -Clink-arg=-L{here / 'macos' / 'usr' / 'lib'}"
+            )
         if has_library("rustc", self.triple):
             return {**shared, "PATH": f"{path}{os.pathsep}{os.environ['PATH']}"}
-        path = os.pathsep.join([path, str(DEBIAN), os.environ["PATH"], *_programs()])
+        path = os.pathsep.join([path, str(DEBIAN), os.environ["PATH"]])
         shared |= {"PATH": path, "RUSTC": str(DEBIAN / "rustc"), "CARGO": str(DEBIAN / "cargo")}
         return (
             shared if has_library(str(DEBIAN / "rustc"), self.triple) else {**shared, "RUSTC_BOOTSTRAP": "1"}
@@ -82,12 +101,6 @@ class Target:
         return tag.startswith(begins) and tag.endswith(machine)
 
 
-def _programs() -> list[str]:
-    """Return the folder of rustup's own programs; Debian's compiler strips for macOS with one of them."""
-    found = subprocess.run(["rustc", "--print", "target-libdir"], capture_output=True, text=True, check=False)
-    return [str(Path(found.stdout.strip()).parent / "bin")] if found.returncode == 0 else []
-
-
 def has_library(rustc: str, triple: str) -> bool:
     """Tell whether a compiler has the standard library of a platform."""
     command = [rustc, "--print", "target-libdir", "--target", triple]
@@ -105,7 +118,7 @@ TARGETS = (
         "musllinux x86-64", "x86_64-unknown-linux-musl", "musllinux_1_2", flags="-Ctarget-feature=-crt-static"
     ),
     Target("Windows x86-64", WINDOWS, zig=False),
-    Target("macOS AArch64", "aarch64-apple-darwin"),
+    Target("macOS AArch64", MACOS, zig=False),
 )
 
 
@@ -120,3 +133,34 @@ def start_objects(folder: Path, run: Callable[..., str]) -> None:
             *("-o", folder / f"{name}.o", source),
             RUSTC_BOOTSTRAP="1",
         )
+
+
+def macos_linker(folder: Path, tools: Path) -> None:
+    """Write what links for macOS elsewhere: rustup's linker, and stubs of the libraries that every Mac has.
+
+    Zig's own linker shows every name of a library, whatever it is asked to show.
+    """
+    found = subprocess.run(["rustc", "--print", "target-libdir"], capture_output=True, text=True, check=False)
+    programs = Path(found.stdout.strip()).parent / "bin"
+    if not (programs / "rust-lld").is_file():
+        raise LeftOutError("it needs rust-lld of a toolchain of rustup")
+    bin_folder, libraries = folder / "bin", folder / "usr" / "lib"
+    for each in (bin_folder, libraries):
+        each.mkdir(parents=True, exist_ok=True)
+    # maturin writes options as a C compiler takes them.
+    scripts = {
+        "ld": "#!/usr/bin/env python3\nimport os\nimport sys\n\n"
+        'split = [each[4:].split(",") if each.startswith("-Wl,") else [each] for each in sys.argv[1:]]\n'
+        f'os.execv("{programs}/rust-lld", ["rust-lld", *sum(split, [])])\n',
+        "rust-objcopy": f"#!/bin/sh\nLD_LIBRARY_PATH={programs.parents[2]} "
+        f'exec {programs}/rust-objcopy "$@"\n',
+    }
+    for name, text in scripts.items():
+        (bin_folder / name).write_text(text)
+        (bin_folder / name).chmod(0o755)
+    stubs = next(tools.glob("lib/python*/site-packages/ziglang/lib/libc/darwin/libSystem.tbd")).read_text()
+    # The linker does not know the latest machines.
+    stubs = re.sub(r",\s*arm64e\.x1-\w+|arm64e\.x1-\w+,\s*|arm64e\.x1-\w+", "", stubs)
+    for name in ("libSystem", "libc", "libm"):
+        (libraries / f"{name}.tbd").write_text(stubs)
+    (libraries / "libiconv.tbd").write_text(ICONV)
