@@ -128,14 +128,16 @@ wasm: ## the module of a page, with SIMD, beside its JavaScript in the package; 
 	cd rust/client && CARGO_TARGET_DIR=$(CURDIR)/target/wasm-simd128 ../../tests/wasm/cargo simd128 --profile client
 	cp target/wasm-simd128/wasm32-unknown-unknown/client/bitldp_client.wasm python/bitldp/client/web/bitldp.wasm
 
-test-wasm: .venv/dev ## the streams of every channel in Node are native ones, reports are Python's; TIME=--time measures, too
+test-wasm: .venv/dev ## streams in Node are native ones; reports in Node and in Chromium are Python's; TIME=--time measures, too
 	tests/wasm/setup
+	@tests/wasm/setup chromium-driver || echo "Chromium is left out: its tests are skipped"
 	for kind in simd128 scalar; do \
 		(cd tests/wasm && CARGO_TARGET_DIR=$(CURDIR)/target/wasm-$$kind ./cargo $$kind --release) || exit 1; \
 		node tests/wasm/check.mjs target/wasm-$$kind/wasm32-unknown-unknown/release/bitldp_wasm_tests.wasm $$kind $(TIME) || exit 1; \
 	done
 	cd rust/client && CARGO_TARGET_DIR=$(CURDIR)/target/wasm-golden ../../tests/wasm/cargo simd128 --profile client --features golden
-	$(PYTEST) tests/client/test_node.py
+	$(PYTEST) tests/client/test_node.py tests/client/test_chromium.py tests/client/test_survey.py tests/client/test_live.py \
+		tests/client/test_sizes.py
 
 client-c: ## the C library of clients: its tests, ten thousand changed documents, its example under valgrind, Python's bytes
 	tests/client/c

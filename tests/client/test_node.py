@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,10 +14,9 @@ from typing import Any
 import bitldp
 import numpy as np
 import pytest
-from bitldp.base.keys import keys
 from bitldp.client import client_reports, open_document
 from bitldp.tables import Column, TablePlan
-from support.clients import AMPLIFIED, DOCUMENTED, packed_reports, values_of
+from support.clients import replays
 
 ROOT = Path(__file__).parents[2]
 SAME = Path(__file__).parent / "js" / "same.mjs"
@@ -37,30 +34,6 @@ def module() -> Path:
     return path
 
 
-def cases(count: int) -> list[str]:
-    """Return a line for each documented mechanism: its document, and reports of Python under given keys."""
-    lines = []
-    for case in DOCUMENTED:
-        mechanism = case.make()
-        text = mechanism.client_document(dtype="float64")
-        document = open_document(text)
-        drawn = case.inputs(np.random.default_rng(2026), count)
-        inputs = [each.astype(np.float64) if each.dtype.kind == "f" else each for each in drawn]
-        values = values_of(document, inputs)
-        calls = []
-        for index in range(count):
-            own = b"".join(key for key in keys(index, document.program.streams) if key is not None)
-            both = zip(values, document.program.records, strict=True)
-            x = b"".join(np.ascontiguousarray(v[index : index + 1], r.dtype).tobytes() for v, r in both)
-            expected = packed_reports(mechanism, [each[index : index + 1] for each in inputs], index)
-            calls.append([base64.b64encode(each).decode() for each in (own, x, expected)])
-        epsilon = document.epsilon
-        slack = 1e-12 * epsilon if case.name in AMPLIFIED else 0.0
-        line = {"name": case.name, "document": text, "epsilon": epsilon, "slack": slack, "calls": calls}
-        lines.append(json.dumps(line))
-    return lines
-
-
 def node(arguments: list[Any], given: str = "") -> str:
     """Return what Node prints."""
     assert NODE is not None
@@ -71,16 +44,12 @@ def node(arguments: list[Any], given: str = "") -> str:
     return done.stdout
 
 
-def compared(count: int) -> None:
-    lines = cases(count)
-    said = node([SAME, module()], "\n".join(lines) + "\n")
-    assert said.splitlines()[-1] == f"{len(lines)} documents, {len(lines) * count} reports, 0 wrong"
-
-
 @pytest.mark.slow
 def test_the_same_bytes_as_python() -> None:
-    """Twenty records of every mechanism with a document; the environment may ask for more."""
-    compared(int(os.environ.get("BITLDP_CLIENT_RECORDS", "20")))
+    """A thousand records of every mechanism with a document, a key for each."""
+    lines = list(replays(1000))
+    said = node([SAME, module()], "\n".join(lines) + "\n")
+    assert said.splitlines()[-1] == f"{len(lines)} documents, {len(lines) * 1000} reports, 0 wrong"
 
 
 FRESH = """
@@ -164,6 +133,39 @@ def test_what_a_page_is_refused(tmp_path: Path) -> None:
     refusing = "{ ledger: { charge: async () => { throw new Error('spent'); } } }"
     with pytest.raises(AssertionError, match="Error: spent"):
         page(tmp_path, text, "await client.randomize('car', 25);", refusing)
+
+
+def test_each_record_is_charged_once_and_what_is_refused_is_not(tmp_path: Path) -> None:
+    plan = TablePlan([Column(bitldp.Piecewise(epsilon=1.0, interval=(0.0, 120.0), clip=False), "minutes")])
+    then = """
+    const lengths = [];
+    for (const given of [NaN, 121, [25, 130], [25, 30], 25, [25, 30]]) {
+      try { lengths.push((await client.randomize(given)).length); }
+      catch (error) { lengths.push(error.kind ?? error.message); }
+      lengths.push(charged.length);
+    }
+    console.log(JSON.stringify([lengths, charged]));
+    """
+    ledger = """{ ledger: { charge: async (name, most) => {
+      if (charged.length === 4) throw new Error("spent");
+      charged.push([name, most]);
+    } } }"""
+    text = plan.client_document(spends=("survey", 30))
+    said = page(tmp_path, text, then, f"(globalThis.charged = [], {ledger})")
+    lengths, charged = json.loads(said)
+    assert lengths[:6] == ["value", 0, "value", 0, "value", 0]
+    assert lengths[6:12] == [2, 2, 1, 3, "spent", 4]  # of two records, the second was past the budget
+    assert charged == [["survey", 30]] * 4
+
+
+def test_a_client_that_is_closed_while_its_ledger_is_asked_makes_no_report(tmp_path: Path) -> None:
+    text = bitldp.GRR(["a", "b"], epsilon=1.0).client_document(spends=("survey", 30))
+    then = """
+    const pending = client.randomize("a");
+    client.close();
+    await pending.catch((error) => console.log(error.kind));
+    """
+    assert page(tmp_path, text, then, "{ ledger: { charge: async () => {} } }") == "pointer\n"
 
 
 def test_messages_and_updates_are_read_by_the_server(tmp_path: Path) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import bitldp
 import numpy as np
+from bitldp.base.keys import keys
+from bitldp.client import open_document
 
 from support.cases import CASES, FAMILIES, MIXED, ORDERED
 
@@ -58,3 +62,31 @@ def values_of(document: Any, inputs: Sequence[Any]) -> list[Any]:
         result.append(table[:, start[kind] : start[kind] + record.columns])
         start[kind] += record.columns
     return result
+
+
+def replays(count: int) -> Iterator[str]:
+    """Yield a line of JSON for each documented mechanism: its document, and Python's reports under keys.
+
+    Parameters
+    ----------
+    count : int
+        Records of each mechanism, each randomized with a key of its own.
+    """
+    for case in DOCUMENTED:
+        mechanism = case.make()
+        text = mechanism.client_document(dtype="float64")
+        document = open_document(text)
+        drawn = case.inputs(np.random.default_rng(2026), count)
+        inputs = [each.astype(np.float64) if each.dtype.kind == "f" else each for each in drawn]
+        values = values_of(document, inputs)
+        calls = []
+        for index in range(count):
+            own = b"".join(key for key in keys(index, document.program.streams) if key is not None)
+            both = zip(values, document.program.records, strict=True)
+            x = b"".join(np.ascontiguousarray(v[index : index + 1], r.dtype).tobytes() for v, r in both)
+            expected = packed_reports(mechanism, [each[index : index + 1] for each in inputs], index)
+            calls.append([base64.b64encode(each).decode() for each in (own, x, expected)])
+        epsilon = document.epsilon
+        slack = 1e-12 * epsilon if case.name in AMPLIFIED else 0.0
+        line = {"name": case.name, "document": text, "epsilon": epsilon, "slack": slack, "calls": calls}
+        yield json.dumps(line)

@@ -1,4 +1,4 @@
-//! The functions of `include/bitldp.h`, for C and what calls C.
+//! The functions of `include/bitldp.h` for C and what calls C, beside those of [`exports`](crate::exports).
 //!
 //! What their arguments must be is said, and checked, in [`pointers`](crate::pointers).
 #![allow(unsafe_code, reason = "the caller of C gives pointers and lengths")]
@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_void};
 
 use crate::client::{Client, Ledger, Limits};
 use crate::ledger::FileLedger;
-use crate::pointers::{bytes_mut, close, keyed, open, text, with};
+use crate::pointers::{bytes_mut, keyed, open, text, with};
 use crate::refused::{Kind, Refused, Result};
 use crate::values::Values;
 
@@ -95,54 +95,11 @@ pub unsafe extern "C" fn bitldp_open(json: *const c_char, len: usize, client: *m
     unsafe { bitldp_open_with(json, len, epsilon, delta, client) }
 }
 
-/// Closes a client; null is nothing to close.
-///
-/// # Safety
-/// The client is open, and nobody uses it meanwhile or afterwards.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn bitldp_close(client: *mut Client) {
-    // SAFETY: the caller's promise.
-    unsafe { close(client) }
-}
-
-/// Epsilon of one report; NaN for null.
-///
-/// # Safety
-/// The client is open, or null.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn bitldp_epsilon(client: *const Client) -> f64 {
-    // SAFETY: the caller's promise.
-    unsafe { client.as_ref() }.map_or(f64::NAN, Client::epsilon)
-}
-
-/// Delta of one report; NaN for null.
-///
-/// # Safety
-/// As [`bitldp_epsilon`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn bitldp_delta(client: *const Client) -> f64 {
-    // SAFETY: the caller's promise.
-    unsafe { client.as_ref() }.map_or(f64::NAN, Client::delta)
-}
-
-/// Writes the server's name of the mechanism; zeros for null.
-///
-/// # Safety
-/// As [`bitldp_epsilon`], and `out` has 16 bytes, or is null.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn bitldp_fingerprint(client: *const Client, out: *mut u8) {
-    // SAFETY: the caller's promise.
-    if let Ok(out) = unsafe { bytes_mut(out, 16) } {
-        // SAFETY: the caller's promise.
-        out.copy_from_slice(&unsafe { client.as_ref() }.map_or([0; 16], Client::fingerprint));
-    }
-}
-
 /// Writes what one report reveals, as a sentence that ends with a zero byte, cut to `len`; gives the bytes of the whole
 /// sentence without that.
 ///
 /// # Safety
-/// As [`bitldp_epsilon`], and `out` has `len` bytes.
+/// The client is open, or null; `out` has `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bitldp_sentence(client: *const Client, out: *mut c_char, len: usize) -> usize {
     // SAFETY: the caller's promise.
@@ -157,26 +114,6 @@ pub unsafe extern "C" fn bitldp_sentence(client: *const Client, out: *mut c_char
         out[cut] = 0;
     }
     sentence.len()
-}
-
-/// Bytes of a record; 0 for null.
-///
-/// # Safety
-/// As [`bitldp_epsilon`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn bitldp_record_bytes(client: *const Client) -> usize {
-    // SAFETY: the caller's promise.
-    unsafe { client.as_ref() }.map_or(0, Client::record_bytes)
-}
-
-/// Bytes of the reports of so many records in one call; 0 for null.
-///
-/// # Safety
-/// As [`bitldp_epsilon`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn bitldp_report_bytes(client: *const Client, records: usize) -> usize {
-    // SAFETY: the caller's promise.
-    unsafe { client.as_ref() }.map_or(0, |client| client.report_bytes(records))
 }
 
 /// Randomizes with fresh keys of the operating system; refused where the document states a budget.
@@ -301,6 +238,9 @@ mod tests {
     use std::ptr;
 
     use super::*;
+    use crate::exports::{
+        bitldp_close, bitldp_delta, bitldp_epsilon, bitldp_record_bytes, bitldp_report_bytes,
+    };
 
     const DOCUMENT: &str = include_str!("../../../tests/client/documents/oue.json");
 

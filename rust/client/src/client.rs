@@ -347,7 +347,7 @@ impl Client {
     }
 
     /// Refuses values that the document does not allow, too.
-    fn check(&self, x: Values<'_>, out: usize) -> Result<usize> {
+    pub(crate) fn check(&self, x: Values<'_>, out: usize) -> Result<usize> {
         let records = self.fits(x, out)?;
         if self.update().is_none() {
             self.program.check(x, records)?;

@@ -33,6 +33,7 @@ mod cells;
 mod client;
 mod codec;
 mod draws;
+mod exports;
 mod fields;
 mod fitting;
 mod item;

@@ -48,7 +48,7 @@ pub(crate) unsafe fn text<'a>(start: *const u8, len: usize) -> Result<&'a str> {
     std::str::from_utf8(text).map_err(|error| Refused::at(Kind::Syntax, error.valid_up_to()))
 }
 
-/// The client of a document, which [`close`] takes back; null where it is refused.
+/// The client of a document, which [`close`](crate::exports::bitldp_close) takes back; null where it is refused.
 ///
 /// # Safety
 /// `json` has `len` bytes.
@@ -57,17 +57,6 @@ pub(crate) unsafe fn open(json: *const u8, len: usize, limits: Limits) -> (*mut 
     match unsafe { text(json, len) }.and_then(|json| Client::open_with(json, limits)) {
         Ok(client) => (Box::into_raw(Box::new(client)), Ok(())),
         Err(refused) => (std::ptr::null_mut(), Err(refused)),
-    }
-}
-
-/// Closes a client; null is nothing to close.
-///
-/// # Safety
-/// [`open`] gave it, and nobody uses it meanwhile or afterwards.
-pub(crate) unsafe fn close(client: *mut Client) {
-    if !client.is_null() {
-        // SAFETY: it came from `Box::into_raw`, and the caller's promise.
-        drop(unsafe { Box::from_raw(client) });
     }
 }
 

@@ -11,7 +11,7 @@ use std::cell::Cell;
 use zeroize::Zeroize;
 
 use crate::client::{Client, Limits};
-use crate::pointers::{bytes_mut, close, keyed, open, with};
+use crate::pointers::{keyed, open, with};
 use crate::refused::{Refused, Result};
 use crate::values::Values;
 
@@ -90,69 +90,6 @@ pub unsafe extern "C" fn bitldp_open_with(
     client
 }
 
-/// Closes a client.
-///
-/// # Safety
-/// It is open, or null, and nobody uses it any more.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn bitldp_close(client: *mut Client) {
-    // SAFETY: the caller's promise.
-    unsafe { close(client) }
-}
-
-/// Epsilon of one report.
-///
-/// # Safety
-/// The client is open.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn bitldp_epsilon(client: *const Client) -> f64 {
-    // SAFETY: the caller's promise.
-    unsafe { &*client }.epsilon()
-}
-
-/// Delta of one report.
-///
-/// # Safety
-/// The client is open.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn bitldp_delta(client: *const Client) -> f64 {
-    // SAFETY: the caller's promise.
-    unsafe { &*client }.delta()
-}
-
-/// Writes the server's name of the mechanism.
-///
-/// # Safety
-/// The client is open, and `out` has 16 bytes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn bitldp_fingerprint(client: *const Client, out: *mut u8) {
-    // SAFETY: the caller's promise.
-    if let Ok(out) = unsafe { bytes_mut(out, 16) } {
-        // SAFETY: the caller's promise.
-        out.copy_from_slice(&unsafe { &*client }.fingerprint());
-    }
-}
-
-/// Bytes of a record.
-///
-/// # Safety
-/// The client is open.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn bitldp_record_bytes(client: *const Client) -> usize {
-    // SAFETY: the caller's promise.
-    unsafe { &*client }.record_bytes()
-}
-
-/// Bytes of the reports of so many records in one call.
-///
-/// # Safety
-/// The client is open.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn bitldp_report_bytes(client: *const Client, records: usize) -> usize {
-    // SAFETY: the caller's promise.
-    unsafe { &*client }.report_bytes(records)
-}
-
 /// Randomizes with fresh keys of the host's, which has charged the report where the document states a budget.
 ///
 /// # Safety
@@ -166,6 +103,23 @@ pub unsafe extern "C" fn bitldp_randomize(
     out_bytes: usize,
 ) -> i32 {
     let mut work = |client: &Client, x: Values<'_>, out: &mut [u8]| client.randomize_paid(x, out);
+    // SAFETY: the caller's promise.
+    answer(unsafe { with(client, (x, x_bytes), (out, out_bytes), &mut work) })
+}
+
+/// Refuses what [`bitldp_randomize`] would refuse, so that a host charges only what will be made; the report is left zeros.
+///
+/// # Safety
+/// As [`bitldp_randomize`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bitldp_check(
+    client: *const Client,
+    x: *const u8,
+    x_bytes: usize,
+    out: *mut u8,
+    out_bytes: usize,
+) -> i32 {
+    let mut work = |client: &Client, x: Values<'_>, out: &mut [u8]| client.check(x, out.len()).map(drop);
     // SAFETY: the caller's promise.
     answer(unsafe { with(client, (x, x_bytes), (out, out_bytes), &mut work) })
 }

@@ -9,7 +9,7 @@ export class Refused extends Error {
   readonly place?: number;
 }
 
-/** Storage of what is spent. It must resolve only when the charge is kept, and reject past `most`. */
+/** Storage of what is spent: asked once for each record. It must resolve only when the charge is kept, and reject past `most`. */
 export interface Ledger {
   charge(ledger: string, most: number): Promise<void>;
 }
@@ -41,10 +41,11 @@ export class Client {
   /** The public labels of each record's values; undefined for numbers and bare codes. */
   readonly labels: readonly (readonly string[] | undefined)[];
   /**
-   * Randomize with fresh keys of `crypto.getRandomValues`, after the ledger is charged. Of a model's update, the vector as a
-   * Float64Array: it resolves to the message. Where the document has a header, a call is about one record. A missing value is
-   * NaN or the label "", where the document takes one; a set is an array of a 0 or a 1 for each item; a date or time is the
-   * number of units that the document states, since 1970-01-01 or midnight.
+   * Randomize with fresh keys of `crypto.getRandomValues`, after the ledger is charged for each record. Values that are refused
+   * are not charged. Of a model's update, give the vector as a Float64Array: it resolves to the message. Where the document has
+   * a header, a call is about one record. A missing value is NaN or the label "", where the document takes one; a set is an
+   * array of a 0 or a 1 for each item; a date or time is the number of units that the document states, since 1970-01-01 or
+   * midnight.
    */
   randomize(...records: (Input | number | string)[]): Promise<Uint8Array>;
   /** Randomize one record as a function of a secret of 32 bytes and the record's id. */

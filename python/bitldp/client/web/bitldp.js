@@ -1,10 +1,9 @@
-// Randomizes answers by a document: copies bytes in and out of bitldp.wasm, and fetches nothing else.
+// Randomizes answers by a document (see bitldp.d.ts): copies bytes in and out of bitldp.wasm, and fetches nothing else.
 
 const ARRAYS = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f32: Float32Array, f64: Float64Array };
 const KINDS = ("done syntax size version field checksum law epsilon limit golden shape value output entropy budget ledger " +
   "memory keyed pointer unknown").split(" ");
 
-/** A refusal: a kind and a position, never a value. */
 export class Refused extends Error {
   constructor(kind, place) {
     super(place === undefined ? kind : `${kind} at ${place}`);
@@ -39,7 +38,6 @@ export class Client {
   #ledger;
   #spends;
 
-  /** Open a document; epsilon and delta refuse larger ones. */
   static async open(document, { wasm, epsilon = Infinity, delta = 1, ledger } = {}) {
     const text = typeof document === "string" ? document.trim() : JSON.stringify(sorted(document));
     const module = wasm === undefined ? await (compiled ??= compile()) : await compile(wasm);
@@ -74,17 +72,23 @@ export class Client {
     this.#call([], [name], (out) => this.#wasm.bitldp_fingerprint(this.#client, out));
     return Array.from(name, (byte) => byte.toString(16).padStart(2, "0")).join("");
   }
-  /** Labels of each record's values, if any. */
   get labels() { return this.#records.map((record) => record.labels); }
 
-  /** Randomize records: resolves to the report. */
   async randomize(...records) {
     const x = this.#bytes(records);
-    if (this.#spends) await this.#ledger.charge(this.#spends.ledger, this.#spends.most);
-    return this.#report(x, (a, out, size) => this.#wasm.bitldp_randomize(this.#client, a, x.length, out, size));
+    const run = (name) => this.#report(x, (a, out, size) => this.#wasm[name](this.#client, a, x.length, out, size));
+    try {
+      if (this.#spends) {
+        run("bitldp_check"); // what is refused costs nothing
+        const { ledger, most } = this.#spends;
+        for (let left = this.#count(x); left > 0; left--) await this.#ledger.charge(ledger, most);
+      }
+      return run("bitldp_randomize");
+    } finally {
+      x.fill(0);
+    }
   }
 
-  /** Randomize a record by a secret of 32 bytes and its id. */
   randomizeKeyed(secret, id, ...records) {
     const x = this.#bytes(records);
     const name = typeof id === "bigint" ? new Uint8Array(new BigUint64Array([id]).buffer)
@@ -92,7 +96,11 @@ export class Client {
     if (secret.length !== 32) throw new Refused("pointer");
     const run = (a, s, i, out, size) =>
       this.#wasm.bitldp_randomize_keyed(this.#client, s, i, name.length, a, x.length, out, size);
-    return this.#report(x, run, secret, name);
+    try {
+      return this.#report(x, run, secret, name);
+    } finally {
+      x.fill(0);
+    }
   }
 
   close() {
@@ -101,7 +109,6 @@ export class Client {
   }
 
   #bytes(records) {
-    if (!this.#client) throw new Refused("pointer");
     if (records.length !== this.#records.length) throw new Refused("shape");
     const parts = records.map((given, index) => {
       const { type, labels } = this.#records[index];
@@ -126,13 +133,15 @@ export class Client {
     return all;
   }
 
+  #count(x) { return x.length / this.#wasm.bitldp_record_bytes(this.#client); }
+
   #report(x, run, ...more) {
-    const records = x.length / this.#wasm.bitldp_record_bytes(this.#client);
+    if (!this.#client) throw new Refused("pointer");
+    const records = this.#count(x);
     const size = records % 1 ? 0 : this.#wasm.bitldp_report_bytes(this.#client, records);
     if (size < 1) throw new Refused("shape");
     const out = new Uint8Array(size);
-    const kind = this.#call([x, ...more], [out], (...places) => run(...places, out.length));
-    x.fill(0);
+    const kind = this.#call([x, ...more], [out], (...places) => run(...places, size));
     if (kind) throw this.#refused(kind);
     return out;
   }
@@ -170,7 +179,6 @@ function sorted(value) {
 export class StoredLedger {
   constructor(name = "bitldp") { this.name = name; }
 
-  /** Charge a use; resolves when it is stored. */
   async charge(ledger, most) {
     const database = await new Promise((done, failed) => {
       const opening = indexedDB.open(this.name, 1);
