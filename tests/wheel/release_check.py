@@ -24,6 +24,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -344,6 +345,36 @@ def sdist_row(address: str) -> Row:
     return row
 
 
+def crates_row() -> Row:
+    """Pack the crates that others build on, compile them from their packages, and check what they hold."""
+    row, made = Row("crates bitldp-core, bitldp-client"), []
+
+    def build() -> str:
+        packages = [option for name in ("bitldp-core", "bitldp-client") for option in ("-p", name)]
+        front = ("crates", "cargo", "package", "--locked", "--allow-dirty", "--target-dir", HERE / "crates")
+        run(*map(str, front), *packages)
+        made.extend(sorted((HERE / "crates" / "package").glob("bitldp-*.crate")))
+        return f"{', '.join(map(megabytes, made))}; compiled from their packages"
+
+    def check() -> str:
+        for crate in made:
+            with tarfile.open(crate) as archive:
+                held = {name.partition("/")[2] for name in archive.getnames()}
+                manifest = archive.extractfile(f"{crate.stem}/Cargo.toml")
+                assert manifest is not None
+                assert b"\nrepository = " in manifest.read(), f"{crate.name}: Cargo.toml names no repository"
+            needed = {"LICENSE-APACHE", "LICENSE-MIT", "README.md", "src/lib.rs"}
+            needed |= {"include/bitldp.h", "examples/c/report.c"} if "client" in crate.name else set()
+            assert needed <= held, f"{crate.name}: {sorted(needed - held)} are left out"
+            strange = [name for name in held if name.startswith("tests")]
+            assert not strange, f"{crate.name}: holds {strange}"
+        return "licences, README, header, repository"
+
+    if row.do("built", build):
+        row.do("checked", check)
+    return row
+
+
 def papers_row(address: str) -> Row:
     """Build the wheel of bitldp-papers, and install it with all that it needs beside the library's wheel."""
     row, made = Row("bitldp-papers"), []
@@ -516,6 +547,7 @@ def main(wanted: Sequence[str]) -> int:
         "pages": pages_row,
         "sdist": lambda: sdist_row(address),
         **{log_name(target.name): (lambda target=target: wheel_row(target, address)) for target in TARGETS},  # type: ignore[misc]
+        "crates": crates_row,
         "papers": lambda: papers_row(address),
         "prio": lambda: prio_row(address),
         "command-line": command_line_row,
@@ -539,7 +571,12 @@ def main(wanted: Sequence[str]) -> int:
 #: Names of rows, as the record and the page list them.
 ORDER = (
     *("sdist", *(target.name for target in TARGETS), "the core's tests on Windows", "WebAssembly module"),
-    *("`bitldp[cli]` from a find-links page", "bitldp-papers", "bitldp-prio, manylinux x86-64"),
+    *(
+        "`bitldp[cli]` from a find-links page",
+        "crates bitldp-core, bitldp-client",
+        "bitldp-papers",
+        "bitldp-prio, manylinux x86-64",
+    ),
     *("CITATION, workflow, recipe, notices", "free-threaded Python (cp313t, cp314t)"),
 )
 

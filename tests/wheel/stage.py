@@ -4,8 +4,9 @@
 
 ``repository`` under ``[tool.bitldp]`` of pyproject.toml is the only place that has the address, and
 tools/project.py reads it; ``--repository`` stands in for it in a trial. In the copy, each pyproject.toml has
-``[project.urls]``, CITATION.cff its ``repository-code``, the conda recipe its source, and each README
-absolute links, which a package index needs. The README's note that the package is not published is left out.
+``[project.urls]``, each published crate its repository, CITATION.cff its ``repository-code``, the conda
+recipe its source, and each README absolute links, which a package index needs. The README's note that the
+package is not published is left out.
 Without an address it refuses, and so does the release workflow.
 """
 
@@ -24,6 +25,7 @@ sys.path.append(str(Path(__file__).parents[2] / "tools"))
 from project import ROOT, checked, repository, site, urls, version
 
 NOWHERE = "pyproject.toml, [tool.bitldp] repository: needs the address of the repository before a release"
+CRATES = ("rust/core/", "rust/client/")
 PASSAGE = re.compile(r"<!-- unpublished:begin -->\n.*?<!-- unpublished:end -->\n+", re.DOTALL)
 LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^]]*)\]\((?P<target>[^()\s]+)\)")
 
@@ -55,6 +57,12 @@ def written(root: Path, address: str) -> dict[str, str]:
     for folder in ("", "python/papers/", "python/prio/"):
         told[f"{folder}pyproject.toml"] = (
             f"{read(f'{folder}pyproject.toml').rstrip()}\n\n[project.urls]\n{named}\n"
+        )
+        told[f"{folder}README.md"] = absolute(read(f"{folder}README.md"), address, f"v{number}", folder)
+    for folder in CRATES:
+        manifest = read(f"{folder}Cargo.toml")
+        told[f"{folder}Cargo.toml"] = manifest.replace(
+            "[package]\n", f'[package]\nrepository = "{address}"\n'
         )
         told[f"{folder}README.md"] = absolute(read(f"{folder}README.md"), address, f"v{number}", folder)
     notes = read("CITATION.cff")

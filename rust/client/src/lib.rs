@@ -27,6 +27,11 @@
 //! - The same functions are there for C (`include/bitldp.h`) and for WebAssembly (the exports of `wasm32-unknown-unknown`).
 #![deny(unsafe_code)]
 
+/// The README's example, which is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(not(target_family = "wasm"))]
 mod c;
 mod cells;

@@ -36,6 +36,11 @@
 //! # Ok::<(), bitldp_core::Error>(())
 //! ```
 
+/// The README's example, which is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod aggregate;
 mod alias;
 mod binomial;
