@@ -142,11 +142,13 @@ def _become(told: dict[str, object]) -> None:
         listening.listen(128)
         socket.send_fds(channel, [b"."], [listening.fileno()])
     os.chdir(str(told["home"]))
+    # The kernel forgets who dies with whom when the user changes, so it is told again.
     os.execvp(
         "setpriv",
         [
             *("setpriv", "--reuid", str(told["uid"]), "--regid", str(told["gid"]), "--clear-groups"),
-            *("--no-new-privs", "--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all", "--"),
+            *("--pdeathsig", "KILL", "--no-new-privs"),
+            *("--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all", "--"),
             *told["command"],  # type: ignore[misc]
         ],
     )
