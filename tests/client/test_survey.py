@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from bitldp.tables import TablePlan
 from support.browsers import headless
+from support.ports import free_port
 
 pytestmark = pytest.mark.browser
 
@@ -67,11 +68,6 @@ class Wire:
     def close(self) -> None:
         """Take no more connections."""
         self._socket.close()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 @pytest.fixture

@@ -22,6 +22,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from support.ports import free_port
+
 PROGRAMS = ("flower-superlink", "flower-supernode", "flwr")
 HERE = Path(sys.executable).parent
 
@@ -59,12 +61,6 @@ clientapp = "netapp.app:client_app"
 num-server-rounds = 2
 save-to = ""
 """
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 class Processes:

@@ -21,7 +21,7 @@ from bitldp.cli.gate import policy_of
 from bitldp.federated import Layout
 from bitldp.sums import Histogram, SecureSum, Vector
 from support.command import invoke
-from support.network import free_port
+from support.ports import free_port
 from support.summed_app import key_pair
 
 UPDATE = 'mechanism = "cross-polytope"\nepsilon = 4\nclip = 0.5\nonly = ["w*"]'

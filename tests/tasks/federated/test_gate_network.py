@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -31,10 +32,10 @@ from support.network import (
     begin_network,
     certificates,
     environment,
-    free_port,
     needs_programs,
     order_run,
 )
+from support.ports import free_port
 from support.summed_app import key_pair
 
 needs_root = pytest.mark.skipif(bool(missing()), reason=f"to confine an app takes {missing()}")
@@ -165,6 +166,51 @@ def test_a_confined_program_reaches_one_port_and_no_file_of_others(open_folder, 
     assert not guarded.read_bytes()
     left = {path.name: path.read_text().strip() for path in home.iterdir()}
     assert left == {"run": "", "user": "65534", "networks": "1"}
+
+
+GATE = """
+import sys, time
+from bitldp.federated.gate import confined
+with confined("nobody", sys.argv[1], ["sleep", sys.argv[2]]):
+    print("begun", flush=True)
+    time.sleep(60)
+"""
+
+
+def running(seconds: str) -> bool:
+    """Tell whether somebody on this machine sleeps for so many seconds."""
+    wanted = f"sleep\0{seconds}\0".encode()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if path.read_bytes() == wanted:
+                return True
+    return False
+
+
+def waited(seconds: str, there: bool) -> bool:
+    """Wait until a program is there, or gone; tell whether it came to that."""
+    deadline = time.monotonic() + 60
+    while running(seconds) is not there and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return running(seconds) is there
+
+
+@pytest.mark.parametrize("end", ["of the block", "of a gate that is killed"])
+def test_an_app_ends_with_its_gate(open_folder, end: str) -> None:
+    seconds = str(10**9 + os.getpid())  # nobody else sleeps for so long
+    home = home_of(open_folder / "home")
+    if end == "of the block":
+        with confined("nobody", home, ["sleep", seconds]):
+            assert waited(seconds, there=True)
+    else:
+        paths = {**os.environ, "PYTHONPATH": str(Path(bitldp.__file__).parent.parent)}
+        command = [sys.executable, "-c", GATE, str(home), seconds]
+        with subprocess.Popen(command, env=paths, stdout=subprocess.PIPE) as gate:
+            assert gate.stdout is not None
+            assert gate.stdout.readline() == b"begun\n"
+            assert waited(seconds, there=True)
+            gate.kill()
+    assert waited(seconds, there=False)
 
 
 def test_an_app_is_not_started_where_it_cannot_be_confined(open_folder) -> None:
