@@ -187,6 +187,14 @@ def test_the_sentence_states_what_epsilon_allows() -> None:
 
 def test_the_examples_are_the_documents_of_today() -> None:
     """Other clients are tested with them, too."""
+    record = bitldp.CategoricalRecord([3, 3], epsilon=2.0)
+    plan = TablePlan(
+        [
+            Column(bitldp.GRR(5, epsilon=1.0), "n", interval=(0, 1)),
+            Column(record, ["p", "q"], categories=[["a", "b", "c"], ["x", "y", "z"]]),
+            Column(bitldp.Hierarchy(16, epsilon=1.0), "age"),
+        ]
+    )
     made = {
         "grr": bitldp.GRR(["Paris", "Rome", "Oslo", "Łódź"], epsilon=1.0).client_document(
             spends=("survey", 30)
@@ -199,6 +207,7 @@ def test_the_examples_are_the_documents_of_today() -> None:
         "basket": bitldp.ItemSet(["tea", "milk", "bread"], epsilon=2.0, padding=2).client_document(),
         "ratings": bitldp.KeyValue(3, epsilon=2.0, padding=1, clip=False).client_document(),
         "levels": bitldp.Hierarchy(60, epsilon=2.0).client_document(),
+        "form": plan.client_document(),
     }
     folder = Path(__file__).parent / "documents"
     assert {path.stem for path in folder.glob("*.json")} == {*made, "update"}  # see test_updates.py

@@ -131,8 +131,8 @@ def test_a_code_that_is_none_is_refused() -> None:
             "a client calls a missing value ''",
         ),
         (
-            Column(bitldp.GRR(5, epsilon=1.0), "x", interval=(0.0, 1.0)),
-            "a client takes categories, and numbers that the mechanism takes as they are",
+            Column(bitldp.HeavyHitters(epsilon=1.0, alphabet="ab", length=3), "x"),
+            "a client takes categories, numbers",
         ),
         (Column(bitldp.Gaussian(epsilon=1.0, delta=1e-6, features=2), ["x", "y"]), "adds up the deltas"),
     ],

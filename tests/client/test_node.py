@@ -97,6 +97,32 @@ def test_fresh_reports_follow_the_law(tmp_path: Path) -> None:
     assert statistic < 45.1  # of 3 degrees of freedom, 1e-9
 
 
+def test_a_page_gives_labels_of_each_column_and_numbers_of_points(tmp_path: Path) -> None:
+    """Sure answers at epsilon 50: another one has a chance below 1e-9."""
+    record = bitldp.CategoricalRecord([3, 3], epsilon=100.0, spend="split")
+    lists = [["a", "b", "c"], ["c", "a", "b"]]
+    plan = TablePlan(
+        [
+            Column(bitldp.GRR(5, epsilon=50.0), "age", interval=(0, 40)),
+            Column(record, ["p", "q"], categories=lists),
+            Column(bitldp.CategoricalRecord([2, 2], epsilon=50.0), ["r", "s"], categories=[["n", "y"]] * 2),
+        ]
+    )
+    then = """
+    const { labels } = client, refused = [], keep = ({ kind, place }) => refused.push([kind, place]);
+    const report = await client.randomize(27.5, ["c", "a"], ["y", "y"]);
+    for (const wrong of [["c", "d"], ["d", "c"]]) {
+      await client.randomize(27.5, wrong, ["y", "y"]).catch(keep);
+    }
+    console.log(JSON.stringify({ labels, refused, report: Array.from(report) }));
+    """
+    said = json.loads(page(tmp_path, plan.client_document(), then))
+    assert said["labels"] == [None, lists, [["n", "y"]] * 2]
+    assert said["refused"] == [["value", 1], ["value", 0]]
+    (row,) = plan.from_clients([bytes(said["report"])]).to_pylist()
+    assert (round(row["age"]), row["p_code0"], row["p_code1"], row["r_code0"]) == (30, 2, 1, 1)
+
+
 def test_what_a_page_is_refused(tmp_path: Path) -> None:
     """Labels, codes and numbers that the document does not allow, limits and spent ledgers."""
     plan = TablePlan(

@@ -12,6 +12,7 @@ import bitldp
 import pytest
 from bitldp.client import DocumentError, open_document
 from bitldp.client.notation import canonical, digest
+from bitldp.tables import Column, TablePlan
 
 
 def sealed(fields: dict[str, Any]) -> str:
@@ -199,6 +200,15 @@ MUTATED = [
     bitldp.HDG((16, 40), epsilon=2.0, cells=(8, 4)).client_document(),
     bitldp.ItemSet(9, epsilon=2.0, padding=3).client_document(),
     bitldp.KeyValue(5, epsilon=2.0, padding=2).client_document(),
+    TablePlan(
+        [
+            Column(bitldp.GRR(5, epsilon=1.0), "n", interval=(0, 1)),
+            Column(
+                bitldp.CategoricalRecord([3, 3], epsilon=2.0), ["p", "q"], categories=[["a", "b", "c"]] * 2
+            ),
+            Column(bitldp.Hierarchy(16, epsilon=1.0), "age"),
+        ]
+    ).client_document(),
 ]
 
 #: What may differ in a document that is equal: words for people, names, a budget, and a golden key's test.
@@ -207,7 +217,7 @@ HARMLESS = ("mechanism", "fingerprint", "unit", "given", "keyed", "spends", "gol
 
 @pytest.mark.parametrize("index", range(len(MUTATED)))
 def test_a_mutated_document_is_refused_or_equal(index: int) -> None:
-    """2,400 mutations in all, each with the right sum: n = 135 of each of 18 documents, seeded."""
+    """2,565 mutations in all, each with the right sum: n = 135 of each of 19 documents, seeded."""
     honest, rng = open_document(MUTATED[index]), random.Random(2026 + index)
     fields = json.loads(MUTATED[index])
     kept = 0

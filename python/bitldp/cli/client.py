@@ -64,7 +64,7 @@ def _headed(document: ClientDocument) -> str:
 def _described(record: ClientRecord) -> dict[str, Any]:
     """Return what a client takes, and what it refuses."""
     name = ", ".join(record.names) if record.names else counted(record.columns, "value")
-    if record.below is not None:
+    if not record.real:
         missing = record.labels[int(record.fill or 0)] if record.labels else record.fill
         return {
             "columns": name,
@@ -81,6 +81,7 @@ def _described(record: ClientRecord) -> dict[str, Any]:
         "columns": name,
         "type": record.type,
         **own,
+        **({} if record.below is None else {"points": record.below}),
         **({} if record.unit is None else {"unit": record.unit}),
         **({"gaps": "NaN"} if record.gaps else {}),
         **({} if record.fill is None else {"missing": record.fill}),

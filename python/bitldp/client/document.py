@@ -264,21 +264,21 @@ def _values(x: ArrayLike, record: ClientRecord) -> NDArray[Any]:
     """Return values of a record as an array of its columns; labels become codes."""
     values = np.asarray(x)
     if record.labels is not None and values.dtype.kind in "US":
-        known = {label: code for code, label in enumerate(record.labels)}
-        if not all(label in known for label in values.ravel().tolist()):
+        known = [{label: code for code, label in enumerate(texts)} for texts in record.texts]
+        labels = [(label, known[i % len(known)]) for i, label in enumerate(values.ravel().tolist())]
+        if not all(label in own for label, own in labels):
             raise ValueError("x: a label is not one of the document's")
-        codes = [known[label] for label in values.ravel().tolist()]
-        values = np.array(codes, np.int64).reshape(values.shape)
+        values = np.array([own[label] for label, own in labels], np.int64).reshape(values.shape)
     if record.unit is not None and values.dtype.kind == "M":
         epoch, unit = np.datetime64(0, "D"), np.timedelta64(1, UNITS[record.unit])  # type: ignore[call-overload]
         values = (values - epoch) / unit  # NaN where there is none
-    wanted, kinds = ("whole numbers", "iu") if record.below is not None else ("numbers", "iuf")
+    wanted, kinds = ("numbers", "iuf") if record.real else ("whole numbers", "iu")
     if values.dtype.kind not in kinds:
         raise TypeError(f"x: must be {wanted}, not {values.dtype}")
     if values.size % record.columns or not values.size:
         raise ValueError(f"x: {values.size} values are not records of {record.columns}")
     values = values.reshape(-1, record.columns)
-    if record.below is not None and ((values < 0) | (values >= np.array(record.codes))).any():
+    if not record.real and ((values < 0) | (values >= np.array(record.codes))).any():
         raise ValueError(f"x: a category is not below {record.below}")
     return values.astype(record.dtype.newbyteorder("="))
 

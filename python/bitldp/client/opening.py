@@ -22,6 +22,7 @@ _MOST_PARTS = 1024
 _MOST_HEADER = 1024
 _MOST_COLUMNS = 1 << 22
 _MOST_LABELS = 1 << 16
+_MOST_POINTS = 1 << 31
 _MOST_ROWS = 1 << 20
 _MOST_CELLS = 1 << 12
 _MOST_TERMS = 8
@@ -251,11 +252,10 @@ def _record(fields: Fields) -> ClientRecord:
     names = _texts(fields, "names", columns) if "names" in fields else None
     if kind[0] == "u":
         below = _below(fields, (1 << int(kind[1:])) - ("fill" in fields), columns)
-        labels = filled = None
+        filled = None
         if isinstance(below, int):
             filled = fields.count("fill", 0, below - 1) if "fill" in fields else None
-            if "labels" in fields:
-                labels = _texts(fields, "labels", below + (filled is not None))
+        labels = _labels(fields, below, filled is not None, columns) if "labels" in fields else None
         fields.done()
         return ClientRecord(kind, columns, below, labels, names=names, fill=filled)
     gaps = fields.flag("gaps")
@@ -266,9 +266,15 @@ def _record(fields: Fields) -> ClientRecord:
         raise fields.refuse("interval", "is missing, where numbers outside it are refused")
     fill = fields.double("fill") if "fill" in fields else None
     intervals: tuple[tuple[float, float], ...] = ()
+    points = fields.count("points", 2, _MOST_POINTS) if "points" in fields else None
     span = None
-    if "span" in fields:
+    if points is not None:
+        if "span" in fields or gaps or interval is not None or outside != "clip":
+            raise fields.refuse("points", "are of columns with intervals, whose numbers are clipped")
+        span = (0.0, points - 1.0)
+    elif "span" in fields:
         span = _interval(fields, "span")
+    if span is not None:
         given = fields.entries("intervals", columns, columns)
         intervals = tuple(_ends(fields, "intervals", each) for each in given)
         if kind != "f64":
@@ -279,6 +285,7 @@ def _record(fields: Fields) -> ClientRecord:
     return ClientRecord(
         kind,
         columns,
+        points,
         interval=interval,
         outside=outside,
         names=names,
@@ -316,9 +323,26 @@ def _below(fields: Fields, most: int, columns: int) -> int | tuple[int, ...]:
     return tuple(value) if isinstance(value, list) else listed[0]
 
 
+def _labels(
+    fields: Fields, below: int | tuple[int, ...], filled: bool, columns: int
+) -> tuple[str, ...] | tuple[tuple[str, ...], ...]:
+    """Take the texts of categories: one list for all columns, or one for each."""
+    given = fields.entries("labels", _MOST_LABELS, 1)
+    if isinstance(below, int) and not isinstance(given[0], list):
+        return _different(fields, "labels", given, below + filled)
+    if len(given) != columns or not all(isinstance(each, list) for each in given):
+        raise fields.refuse("labels", f"must be {columns:,} lists of texts")
+    counts = below if isinstance(below, tuple) else (below + filled,) * columns
+    return tuple(_different(fields, "labels", *each) for each in zip(given, counts, strict=True))
+
+
 def _texts(fields: Fields, name: str, count: int) -> tuple[str, ...]:
     """Take so many different texts."""
-    given = fields.entries(name, _MOST_LABELS, 1)
+    return _different(fields, name, fields.entries(name, _MOST_LABELS, 1), count)
+
+
+def _different(fields: Fields, name: str, given: list[Any], count: int) -> tuple[str, ...]:
+    """Return so many different texts of a field."""
     if not all(isinstance(each, str) and len(each) <= 4096 for each in given):
         raise fields.refuse(name, "must be texts of at most 4096 characters")
     if len(given) != count or len(set(given)) != count:

@@ -237,8 +237,9 @@ class ClientProgram:
         return float(exact[2] if isinstance(exact, tuple) else exact)
 
     def _columns_cost(self) -> list[float]:
-        """Return the epsilon of each column."""
-        return [self._cost] * (self.record.columns if self.record is not None else 1)
+        """Return the epsilon of each column, which may use its channel more than once."""
+        columns = self.record.columns if self.record is not None else 1
+        return [composed(self._cost, max(1, self.symbols // columns))] * columns
 
     # -- work
 

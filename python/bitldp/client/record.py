@@ -40,9 +40,11 @@ class ClientRecord:
     columns : int
         How many values it has.
     below : int, tuple of int or None
-        Of categories: how many there are, in all columns or in each.
-    labels : tuple of str or None
-        Of categories: their texts, by code; with `fill`, that of a missing value is the last one.
+        Of categories: how many there are, in all columns or in each. Of numbers: how many equidistant points
+        each of `intervals` has, of which the nearest one takes a number's place.
+    labels : tuple of str, tuple of tuple of str, or None
+        Of categories: their texts, by code, or those of each column; with `fill`, that of a missing value is
+        the last one.
     interval : (float, float) or None
         Of numbers: where they lie, if that is anywhere.
     outside : {"clip", "refuse"}
@@ -56,7 +58,7 @@ class ClientRecord:
     intervals : tuple of (float, float)
         Of numbers: an interval for each column, which is mapped to `span`.
     span : (float, float) or None
-        Interval that all columns are mapped to.
+        Interval that all columns are mapped to. Of points: from 0 to the last one.
     gaps : bool
         Of numbers that are mapped to [-1, 1]: whether NaN says that there is none.
     unit : str or None
@@ -67,7 +69,7 @@ class ClientRecord:
     type: Type
     columns: int = 1
     below: int | tuple[int, ...] | None = None
-    labels: tuple[str, ...] | None = None
+    labels: tuple[str, ...] | tuple[tuple[str, ...], ...] | None = None
     interval: tuple[float, float] | None = None
     outside: Literal["clip", "refuse"] = "clip"
     names: tuple[str, ...] | None = None
@@ -87,6 +89,19 @@ class ClientRecord:
         return cls(kind, columns, below, None if labels is None else tuple(map(str, labels)))
 
     @property
+    def real(self) -> bool:
+        """True where numbers are given, whatever becomes of them."""
+        return self.type[0] == "f"
+
+    @property
+    def texts(self) -> tuple[tuple[str, ...], ...]:
+        """The labels of each column, or those of all columns; none where there are none."""
+        if not self.labels:
+            return ()
+        several: Any = self.labels if isinstance(self.labels[0], tuple) else (self.labels,)
+        return tuple(several)
+
+    @property
     def codes(self) -> int | tuple[int, ...] | None:
         """How many codes may be given: as many as categories, and one more where a value may be missing."""
         if self.fill is None or not isinstance(self.below, int):
@@ -104,9 +119,12 @@ class ClientRecord:
         return self.columns * self.dtype.itemsize
 
     def checked(self, x: NDArray[Any]) -> NDArray[Any]:
-        """Return values of shape (n, columns) in the machine's byte order; refuse those not allowed."""
+        """Return values of shape (n, columns) in the machine's byte order; refuse those not allowed.
+
+        Numbers of points are those of the nearest ones, of two as near that of the even one.
+        """
         values = self._prepared(np.ascontiguousarray(x, self.dtype.newbyteorder("=")))
-        if self.below is not None:
+        if self.below is not None and not self.real:
             wrong, reason = values >= np.array(self.below), f"is not below {self.below}"
         else:
             wrong, reason = np.isnan(values), "is NaN"
@@ -119,7 +137,7 @@ class ClientRecord:
                 wrong, reason = ~((values >= low) & (values <= high)), f"is NaN or outside {self.interval}"
         if wrong.any():
             raise ValueError(f"x: {position(wrong)} {reason}")
-        return values
+        return np.rint(values).astype(np.uint32) if self.real and self.below is not None else values
 
     def _prepared(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return values with a public one in place of each missing one, and columns mapped to the span.
@@ -127,7 +145,7 @@ class ClientRecord:
         A number that is refused since it is outside its column's interval becomes infinite.
         """
         if self.fill is not None:
-            missing = np.isnan(values) if self.below is None else values == self.below
+            missing = np.isnan(values) if self.real else values == self.below
             values = np.where(missing, values.dtype.type(self.fill), values)
         if self.span is None:
             return values

@@ -121,7 +121,7 @@ def golden_inputs(program: ClientProgram) -> list[NDArray[Any]]:
     result, key = [], bytes(range(32))
     for index, record in enumerate(program.records):
         words = np.frombuffer(keystream(key, index, 8 * count * record.columns), "<u8")
-        if record.codes is not None:
+        if not record.real and record.codes is not None:
             values: NDArray[Any] = scaled(words, np.resize(record.codes, len(words)))
         else:
             ends = record.intervals or (record.interval or (-1.0, 1.0),)
@@ -185,11 +185,13 @@ def _of_record(record: ClientRecord) -> dict[str, Any]:
     fields: dict[str, Any] = {"type": record.type, "columns": record.columns}
     if record.names is not None:
         fields["names"] = list(record.names)
-    if record.below is not None:
+    if not record.real:
         fields["below"] = list(record.below) if isinstance(record.below, tuple) else record.below
         if record.fill is not None:
             fields["fill"] = int(record.fill)
         return fields if record.labels is None else fields | {"labels": list(record.labels)}
+    if record.below is not None:
+        fields["points"] = record.below
     if record.gaps:
         fields["gaps"] = True
     if record.unit is not None:
@@ -201,7 +203,8 @@ def _of_record(record: ClientRecord) -> dict[str, Any]:
         fields["fill"] = double(record.fill)
     if record.span is not None:
         fields["intervals"] = [[double(end) for end in each] for each in record.intervals]
-        fields["span"] = [double(end) for end in record.span]
+        if record.below is None:
+            fields["span"] = [double(end) for end in record.span]
     return fields
 
 

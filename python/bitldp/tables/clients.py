@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 
 from bitldp.base import checks
@@ -25,6 +26,8 @@ from bitldp.tables.labels import Labels
 from bitldp.tables.numbers import NumericColumns
 from bitldp.tables.points import Points
 from bitldp.tables.presence import Presence
+from bitldp.tables.record import Record
+from bitldp.tables.scales import Scales
 
 __all__ = ["ClientForm"]
 
@@ -57,8 +60,10 @@ class ClientForm(ABC):
     ) -> str:
         """Return the plan as data that a client in another language reads, checks and runs.
 
-        A record consists of the values of all columns by name; categories have their labels. Missing values
-        are refused by default. With ``nulls="category"``, a missing value is the last category, named "".
+        A record consists of the values of all columns by name; categories have their labels. A number counts
+        as the nearest point where the mechanism takes points. The attributes of a record that follow each
+        other and have one mechanism are one value. Missing values are refused by default. With
+        ``nulls="category"``, a missing value is the last category, named "".
         With ``nulls="fill"``, pass "" for a missing category and NaN for a missing number, and the client
         uses the public value. With ``nulls="report"``, pass "missing" or "present" after the number, as a
         value of its own. Dates and times are numbers of their column's `unit`, which the document states.
@@ -148,7 +153,7 @@ class ClientForm(ABC):
             own, arrays = arrays[: len(part.fields)], arrays[len(part.fields) :]
             reported = joined(codec.mechanism, own)
             values = _written_values(codec, reported)
-            if isinstance(codec, NumericColumns):
+            if isinstance(codec, NumericColumns) and isinstance(values, np.ndarray):
                 values = values.reshape(len(reports), -1)
             kind = pa.string() if isinstance(codec, Labels) else pa.float64()
             made += [(name, codec.signed(each)) for name, each in codec.written(values, kind)]
@@ -183,18 +188,18 @@ def _written_values(codec: ColumnCodec, reports: Any) -> Any:
 def _part(codec: ColumnCodec, numbers: Type) -> ClientProgram:
     """Return what a client does to the columns of a codec."""
     title = codec.settings.title
-    placed = isinstance(codec, Points) and codec.mechanism._span is not None  # by the mechanism's own grid
-    if not (placed or isinstance(codec, (Labels, NumericColumns, Presence))):
-        raise PlanError(
-            f"{title}: a client takes categories, and numbers that the mechanism takes as they are"
-        )
-    scales = codec.scales if isinstance(codec, NumericColumns) else None
-    wide = placed or scales is not None or codec.settings.unit is not None  # read in double precision
+    if not isinstance(codec, (Labels, NumericColumns, Points, Presence, Record)):
+        raise PlanError(f"{title}: a client takes categories, numbers, and records of both")
+    scales = codec.scales if isinstance(codec, (NumericColumns, Record)) else None
+    own = scales is None and codec.settings.unit is None
+    wide = not own or isinstance(codec, (Points, Record))  # read in double precision
     try:
         codec.mechanism.client_document()  # which compares it with the mechanism
         program: ClientProgram = codec.mechanism._program("f64" if wide else numbers)
     except NoDocumentError as error:
         raise PlanError(f"{title}: {error}") from None
+    if isinstance(codec, Record):
+        return _of_record(codec, program)
     if program.record is None:
         raise PlanError(f"{title}: a client takes categories, and numbers")
     if isinstance(codec, Labels):
@@ -202,31 +207,67 @@ def _part(codec: ColumnCodec, numbers: Type) -> ClientProgram:
     if isinstance(codec, Presence):
         return replace(program, record=replace(program.record, labels=_PRESENT, names=tuple(codec.names)))
     missing = codec.settings.missing
-    record = replace(
-        program.record,
-        labels=None,
-        names=tuple(codec.columns),
-        unit=codec.settings.unit,
-        fill=float(missing.fill) if missing.filled else None,
+    record = program.record
+    if isinstance(codec, Points) and codec.mechanism._span is None:  # categories, which are its points
+        record = ClientRecord("f64", below=codec.points)
+        scales = Scales((codec.interval,), (0.0, codec.points - 1.0))
+    fill = float(missing.fill) if missing.filled else None
+    return replace(program, record=replace(_numbered(codec, record, scales), fill=fill))
+
+
+def _numbered(
+    codec: ColumnCodec, record: ClientRecord, scales: Scales | None, first: int = 0
+) -> ClientRecord:
+    """Return the record of columns of numbers, the first of which has a number among those of the codec."""
+    last = first + record.columns
+    record = replace(record, labels=None, names=tuple(codec.columns[first:last]), unit=codec.settings.unit)
+    if scales is None:
+        return record
+    own = tuple((float(low), float(high)) for low, high in scales.intervals[first:last])
+    return replace(record, interval=None, intervals=own, span=scales.span)
+
+
+def _of_record(codec: Record, program: ClientProgram) -> ClientProgram:
+    """Return the program of a record of attributes, whose parts are numbers, or categories with labels."""
+    if program.record is not None:
+        return replace(program, record=_attributed(codec, program.record, 0))
+    parts, first = [], 0
+    for part in program.parts:
+        assert part.record is not None  # of attributes
+        parts.append(replace(part, record=_attributed(codec, part.record, first)))
+        first += part.record.columns
+    return replace(program, parts=tuple(parts))
+
+
+def _attributed(codec: Record, record: ClientRecord, first: int) -> ClientRecord:
+    """Return the record of some attributes, the first of which has a number."""
+    if record.real:
+        return _numbered(codec, record, codec.scales, first)
+    last, before = first + record.columns, len(codec.numbers)
+    labels = [_labels(codec, each) for each in codec.categories[first - before : last - before]]
+    return replace(
+        record,
+        labels=labels[0] if len(labels) == 1 else tuple(labels),
+        names=tuple(codec.columns[first:last]),
     )
-    if scales is not None:
-        own = tuple((float(low), float(high)) for low, high in scales.intervals)
-        record = replace(record, interval=None, intervals=own, span=scales.span)
-    return replace(program, record=record)
+
+
+def _labels(codec: Labels | Record, categories: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the labels of a column of categories; the last one may be that of a missing value."""
+    if codec.settings.missing.policy == "refuse":
+        return categories
+    if "" in categories:
+        raise PlanError(
+            f"{codec.settings.title}: categories: a client calls a missing value '', which is one of them"
+        )
+    return (*categories, "")
 
 
 def _labelled(codec: Labels, record: ClientRecord) -> ClientRecord:
-    """Return the record of a column of categories; the last label may be that of a missing value."""
-    settings, names = codec.settings, tuple(codec.columns)
-    if settings.missing.policy == "refuse":
-        return replace(record, labels=codec.categories, names=names)
-    if "" in codec.categories:
-        raise PlanError(
-            f"{settings.title}: categories: a client calls a missing value '', which is one of them"
-        )
-    labels = (*codec.categories, "")
-    record = replace(record, labels=labels, names=names)
-    if settings.missing.policy == "category":
+    """Return the record of a column of categories."""
+    labels = _labels(codec, codec.categories)
+    record = replace(record, labels=labels, names=tuple(codec.columns))
+    if codec.settings.missing.policy != "fill":
         return record
     kind = ClientRecord.of_codes(len(labels)).type  # of one code more
     return replace(record, type=kind, fill=codec.categories.index(str(codec.dictionary.missing.fill)))

@@ -259,7 +259,8 @@ impl Client {
     /// its vector, which is a record here.
     pub fn record(&self) -> impl ExactSizeIterator<Item = (ValueType, usize)> + '_ {
         let vector = self.update().map(|update| update.coordinates);
-        self.program.inputs().map(move |record| (record.kind, vector.unwrap_or(record.columns)))
+        let every = self.program.inputs().map(|record| (record.kind, vector.unwrap_or(record.columns)));
+        every.collect::<Vec<_>>().into_iter()
     }
 
     /// Bytes of a record, where values are given as their bytes.
@@ -416,7 +417,7 @@ impl Client {
     pub fn randomize_keyed(&self, secret: &Secret, id: Id<'_>, x: Values<'_>, out: &mut [u8]) -> Result<()> {
         out.fill(0);
         let takes =
-            |form: &&KeyedForm| self.program.is_plain() && (form.apart || self.program.parts.len() == 1);
+            |form: &&KeyedForm| self.program.is_plain() && (form.apart || self.program.single().is_some());
         let Some(form) = self.keyed.as_ref().filter(takes) else {
             return Err(Kind::Keyed.into());
         };

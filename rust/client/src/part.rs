@@ -36,14 +36,11 @@ pub(crate) struct Part {
     /// Its first key among those that are given, and how often each is replaced by the start of its keystream.
     pub(crate) first_key: usize,
     pub(crate) derived: usize,
-    /// Bytes that the parts before it have of a record.
-    pub(crate) before: usize,
 }
 
 impl Part {
-    /// The part that the fields of a document describe, where so much comes before it: keys, keys that are replaced, and
-    /// bytes of a record.
-    pub(crate) fn read(fields: &Fields<'_>, first_key: usize, derived: usize, before: usize) -> Result<Part> {
+    /// The part that the fields of a document describe: its first key, and how often its keys are replaced.
+    pub(crate) fn read(fields: &Fields<'_>, first_key: usize, derived: usize) -> Result<Part> {
         let record = Record::read(fields.get("record")?)?;
         let (mut draw, mut rotation) = (None, None);
         if let Some(draws) = fields.maybe("public") {
@@ -76,7 +73,6 @@ impl Part {
             fields: Vec::new(),
             first_key,
             derived,
-            before,
         };
         part.fields = part.fitting().ok_or_else(|| fields.no_law())?;
         Ok(part)
@@ -162,11 +158,6 @@ impl Part {
             _ => self.record.columns,
         }
     }
-
-    /// Bytes of the reports of so many records.
-    pub(crate) fn report_bytes(&self, records: usize) -> Option<usize> {
-        fields_bytes(&self.fields, records)
-    }
 }
 
 /// Calls `work` with each part and its values. Places are counted over the values of all parts.
@@ -176,18 +167,17 @@ pub(crate) fn for_parts<'p>(
     records: usize,
     work: &mut dyn FnMut(&'p Part, Values<'_>) -> Result<()>,
 ) -> Result<()> {
-    let mut place = 0;
+    let (mut start, mut place) = (0, 0);
     for (index, part) in parts.iter().enumerate() {
+        let end = start + records * part.record.bytes();
         let values = match x {
-            Values::Bytes(bytes) => {
-                let start = records * part.before;
-                Values::Bytes(&bytes[start..start + records * part.record.bytes()])
-            }
+            Values::Bytes(bytes) => Values::Bytes(&bytes[start..end]),
             Values::Parts(values) => values[index],
             values => values,
         };
         let done = work(part, values);
         done.map_err(|refused| Refused { place: refused.place.map(|at| at + place), ..refused })?;
+        start = end;
         place += (records * part.record.columns) as u64;
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Numbers before they are checked: a public one in place of one that is missing, and intervals of columns mapped to another.
 
-use crate::fields::{Fields, double, list, wrong};
+use crate::fields::{Fields, double, integer, list, wrong};
 use crate::json::Json;
 use crate::refused::Result;
 
@@ -21,14 +21,18 @@ impl Prepared {
     /// The steps that the record of a document says; nothing where numbers are taken as they are.
     pub(crate) fn read(fields: &Fields<'_>, columns: usize) -> Result<Option<Prepared>> {
         let fill = fields.maybe("fill").map(double).transpose()?;
-        let scaled = match (fields.maybe("intervals"), fields.maybe("span")) {
+        let span = match fields.maybe("points") {
+            None => fields.maybe("span").map(interval).transpose()?,
+            Some(points) => Some((0.0, integer(points, 2, u32::MAX.into())? as f64 - 1.0)),
+        };
+        let scaled = match (fields.maybe("intervals"), span) {
             (None, None) => None,
             (Some(own), Some(span)) => {
                 let intervals = list(own, columns)?.iter().map(interval).collect::<Result<Vec<_>>>()?;
                 if intervals.len() != columns {
                     return Err(wrong(own));
                 }
-                Some((intervals, interval(span)?))
+                Some((intervals, span))
             }
             _ => return Err(fields.wrong()),
         };

@@ -15,22 +15,25 @@ pub(crate) struct SampledParts {
     k: usize,
     /// Code words that each column's report has.
     width: usize,
+    /// The key of the draw, and how often it is replaced by the start of its keystream.
+    key: (usize, usize),
     /// The columns that were drawn, and their reports.
     pub(crate) fields: [(usize, u32); 2],
 }
 
 impl SampledParts {
-    /// The draw from the columns of parts; none where it does not fit them.
-    pub(crate) fn of(draw: PublicDraw, parts: &[Part]) -> Option<SampledParts> {
+    /// The draw from the columns of parts, with its key; none where it does not fit them.
+    pub(crate) fn of(
+        draw: PublicDraw,
+        parts: &[Part],
+        first_key: usize,
+        derived: usize,
+    ) -> Option<SampledParts> {
         let PublicDraw::Coordinates { of, k } = draw else { return None };
         let mut forms = Vec::new();
         for part in parts {
             let (values, _, _) = part.law.form();
-            // Numbers that were drawn no longer say which column's they are.
-            let drawn = part.draw.is_some()
-                || part.rotation.is_some()
-                || part.order.is_some()
-                || part.record.prepared.is_some();
+            let drawn = part.draw.is_some() || part.rotation.is_some() || part.order.is_some();
             let ([(width, bits)], false, 1) = (part.fields.as_slice(), drawn, values) else { return None };
             if !width.is_multiple_of(part.record.columns) {
                 return None;
@@ -45,13 +48,15 @@ impl SampledParts {
             (forms.iter().map(|&(width, bits)| width * bits as usize).max()?, 1)
         };
         let fields = [(k, bits_of(of as u64).max(1)), (k.checked_mul(width)?, bits)];
-        (columns == of).then_some(SampledParts { of, k, width, fields })
+        (columns == of).then_some(SampledParts { of, k, width, key: (first_key, derived), fields })
     }
 
     /// Epsilon of a record: of the columns that cost most.
     pub(crate) fn epsilon(&self, parts: &[Part]) -> f64 {
+        // A column may use its channel more than once.
+        let one = |part: &Part| mul_up(part.law.epsilon(), (part.uses() / part.record.columns) as f64);
         let mut kinds: Vec<(f64, usize)> =
-            parts.iter().map(|part| (part.law.epsilon(), part.record.columns)).collect();
+            parts.iter().map(|part| (one(part), part.record.columns)).collect();
         kinds.sort_unstable_by(|one, other| other.0.total_cmp(&one.0));
         let mut left = self.k;
         kinds.into_iter().fold(0.0, |sum, (epsilon, columns)| {
@@ -70,10 +75,10 @@ impl SampledParts {
         out: &mut [u8],
         keys: &mut GiveKeys<'_>,
     ) -> Result<()> {
-        let &SampledParts { of, k, width, fields: [(_, of_columns), (_, of_codes)] } = self;
+        let &SampledParts { of, k, width, key, fields: [(_, of_columns), (_, of_codes)] } = self;
         with_room(records * k, |columns: &mut [u32]| {
             let mut head = [Key::from_bytes([0; 32])];
-            let drawn = keys(0, 1, &mut head).and_then(|()| coordinates(&head[0], of, k, columns));
+            let drawn = keys(key.0, key.1, &mut head).and_then(|()| coordinates(&head[0], of, k, columns));
             overwrite(&mut head);
             drawn?;
             let (named, reports) = out.split_at_mut(packed_len(columns.len(), of_columns)?);

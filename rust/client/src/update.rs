@@ -52,7 +52,7 @@ impl Update {
             Some(rows) => integer(rows, 2, MOST_ROWS)? as usize,
             None => 1,
         };
-        let [part] = program.parts.as_slice() else { return Err(fields.wrong()) };
+        let Some(part) = program.single() else { return Err(fields.wrong()) };
         if part.record.kind != ValueType::F64 {
             return Err(fields.unknown());
         }

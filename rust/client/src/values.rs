@@ -4,7 +4,7 @@ use bitldp_core::Input;
 use zeroize::{DefaultIsZeroes, Zeroize};
 
 use crate::fields::{Fields, integer, list, text, wrong};
-use crate::json::Json;
+use crate::json::{Json, JsonValue};
 use crate::plain::{Plain, in_place};
 use crate::prepared::{Prepared, interval};
 use crate::refused::{Kind, Refused, Result};
@@ -14,6 +14,9 @@ const MOST_COLUMNS: u32 = 1 << 22;
 
 /// Labels at most.
 const MOST_LABELS: usize = 1 << 16;
+
+/// Points of an interval at most.
+const MOST_POINTS: i64 = 1 << 31;
 
 /// The units of numbers that are dates or times.
 const UNITS: [&str; 6] = ["days", "hours", "minutes", "seconds", "milliseconds", "microseconds"];
@@ -75,6 +78,11 @@ pub enum ValueType {
 }
 
 impl ValueType {
+    /// True for numbers.
+    fn is_number(self) -> bool {
+        matches!(self, ValueType::F32 | ValueType::F64)
+    }
+
     /// Bytes of a value.
     #[must_use]
     pub fn bytes(self) -> usize {
@@ -94,14 +102,16 @@ pub(crate) struct Record {
     pub(crate) range: ValueRange,
     /// The steps that numbers go through before they are checked, where there are any.
     pub(crate) prepared: Option<Prepared>,
+    /// The texts of categories: of all columns, or of each.
+    labels: Vec<Vec<String>>,
     /// The code that says that a category is missing, and the category that it counts as.
     missing: Option<(u32, u32)>,
 }
 
 /// The values that are allowed.
 pub(crate) enum ValueRange {
-    /// Categories below a number, and their texts.
-    Below(u64, Option<Vec<String>>),
+    /// Categories below a number; of numbers, the points of an interval.
+    Below(u64),
     /// Categories below a number of each column.
     Each(Vec<u64>),
     /// Numbers from one to another; those outside are refused.
@@ -126,10 +136,13 @@ impl Record {
         };
         let columns = fields.integer("columns", 1, MOST_COLUMNS.into())? as usize;
         let mut missing = None;
-        let (range, prepared) = if matches!(kind, ValueType::F32 | ValueType::F64) {
-            (numbers(&fields)?, Prepared::read(&fields, columns)?)
+        let (range, prepared, labels) = if kind.is_number() {
+            (numbers(&fields)?, Prepared::read(&fields, columns)?, Vec::new())
         } else {
-            (categories(&fields, 1 << (8 * kind.bytes()), columns, &mut missing)?, None)
+            let range = categories(&fields, 1 << (8 * kind.bytes()), columns, &mut missing)?;
+            let filled = u64::from(missing.is_some());
+            let labels = fields.maybe("labels").map(|json| labels(json, &range, filled, columns));
+            (range, None, labels.transpose()?.unwrap_or_default())
         };
         if kind == ValueType::F32 && prepared.as_ref().is_some_and(Prepared::maps) {
             return Err(fields.wrong());
@@ -142,12 +155,12 @@ impl Record {
             }
         }
         fields.finish()?;
-        Ok(Record { kind, columns, range, prepared, missing })
+        Ok(Record { kind, columns, range, prepared, labels, missing })
     }
 
-    /// True where the values are numbers.
+    /// True where the values are numbers, and stay some.
     pub(crate) fn is_real(&self) -> bool {
-        !matches!(self.range, ValueRange::Below(..) | ValueRange::Each(_))
+        !matches!(self.range, ValueRange::Below(_) | ValueRange::Each(_))
     }
 
     /// True where NaN says that a value is not there, and all others lie on [-1, 1].
@@ -157,13 +170,13 @@ impl Record {
 
     /// Categories, where the values are some and all columns have as many.
     pub(crate) fn below(&self) -> Option<u64> {
-        if let ValueRange::Below(below, _) = self.range { Some(below) } else { None }
+        if let ValueRange::Below(below) = self.range { Some(below) } else { None }
     }
 
     /// Categories of a column, where the values are some.
     pub(crate) fn below_of(&self, column: usize) -> Option<u64> {
         match &self.range {
-            ValueRange::Below(below, _) => Some(*below),
+            ValueRange::Below(below) => Some(*below),
             ValueRange::Each(below) => below.get(column).copied(),
             _ => None,
         }
@@ -179,14 +192,14 @@ impl Record {
     /// # Errors
     /// Another type than the record's.
     pub(crate) fn count(&self, x: Values<'_>) -> Result<usize> {
-        let real = self.is_real();
+        let real = self.kind.is_number();
         match (x, self.kind) {
             (Values::F32(x), ValueType::F32) => Ok(x.len()),
             (Values::F64(x), ValueType::F64) => Ok(x.len()),
             (Values::U8(x), _) if !real => Ok(x.len()),
             (Values::U16(x), _) if !real => Ok(x.len()),
             (Values::U32(x), _) if !real => Ok(x.len()),
-            (Values::Labels(x), _) if matches!(self.range, ValueRange::Below(_, Some(_))) => Ok(x.len()),
+            (Values::Labels(x), _) if !self.labels.is_empty() => Ok(x.len()),
             (Values::Bytes(x), kind) if x.len().is_multiple_of(kind.bytes()) => Ok(x.len() / kind.bytes()),
             _ => Err(Kind::Shape.into()),
         }
@@ -203,7 +216,7 @@ impl Record {
             (Some(prepared), Input::F64(x)) => with_room(x.len(), |own: &mut [f64]| {
                 own.copy_from_slice(x);
                 prepared.apply(own);
-                allowed(Input::F64(own))
+                if self.is_real() { allowed(Input::F64(own)) } else { placed(own, &mut allowed) }
             })?,
             (_, input) => match self.missing {
                 None => allowed(input),
@@ -238,7 +251,7 @@ impl Record {
             }
             (Values::Labels(x), _) => with_room(x.len(), |codes: &mut [u32]| {
                 for ((index, code), label) in codes.iter_mut().enumerate().zip(x) {
-                    *code = self.code(label).ok_or(Refused::at(Kind::Value, index))?;
+                    *code = self.code(label, index).ok_or(Refused::at(Kind::Value, index))?;
                 }
                 checked(Input::U32(codes))
             })?,
@@ -246,11 +259,10 @@ impl Record {
         }
     }
 
-    /// The code of a label. All labels are looked at whatever it is.
-    fn code(&self, label: &str) -> Option<u32> {
-        let ValueRange::Below(_, Some(labels)) = &self.range else { return None };
+    /// The code of a label at a position. All labels of its column are looked at whatever it is.
+    fn code(&self, label: &str, position: usize) -> Option<u32> {
         let mut code = u32::MAX;
-        for (own, index) in labels.iter().zip(0u32..) {
+        for (own, index) in self.labels.get(position % self.labels.len().max(1))?.iter().zip(0u32..) {
             let differ = own.bytes().zip(label.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b));
             let same = u32::from(differ == 0 && own.len() == label.len());
             code &= index | same.wrapping_sub(1);
@@ -279,7 +291,7 @@ impl Record {
             }
         }
         let refused = match (&self.range, input) {
-            (ValueRange::Below(below, _), codes) if !codes.is_real() => {
+            (ValueRange::Below(below), codes) if !codes.is_real() => {
                 u32::try_from(*below).ok().and_then(|below| codes.first_outside(below))
             }
             (ValueRange::Each(below), Input::U8(x)) => first_by(x, below),
@@ -318,6 +330,11 @@ fn numbers(fields: &Fields<'_>) -> Result<ValueRange> {
     }
     let span = fields.maybe("span").map(interval).transpose()?;
     let gaps = fields.flag("gaps")?;
+    if let Some(points) = fields.maybe("points") {
+        let alone = ends.is_none() && span.is_none() && !gaps && fields.text("outside")? == "clip";
+        let below = ValueRange::Below(integer(points, 2, MOST_POINTS)? as u64);
+        return if alone { Ok(below) } else { Err(fields.wrong()) };
+    }
     match (fields.text("outside")?, ends, span) {
         ("clip" | "refuse", None, Some((-1.0, 1.0))) if gaps => Ok(ValueRange::Gaps),
         _ if gaps => Err(fields.wrong()),
@@ -349,21 +366,45 @@ fn categories(
         integer(json, 2, most - 1)?;
         *missing = Some((below as u32, integer(fill, 0, below - 1)? as u32));
     }
-    let labels = labels(fields, below as u64 + u64::from(missing.is_some()))?;
-    Ok(ValueRange::Below(below as u64, labels))
+    Ok(ValueRange::Below(below as u64))
 }
 
-fn labels(fields: &Fields<'_>, below: u64) -> Result<Option<Vec<String>>> {
-    let Some(json) = fields.maybe("labels") else { return Ok(None) };
-    let labels = list(json, MOST_LABELS)?;
-    let texts = labels.iter().map(text).collect::<Result<Vec<_>>>()?;
-    let mut ordered = texts.clone();
-    ordered.sort_unstable();
-    let twice = ordered.windows(2).any(|pair| pair[0] == pair[1]);
-    if texts.len() as u64 != below || twice {
+/// The texts of categories: one list for all columns, or one for each.
+fn labels(json: &Json<'_>, range: &ValueRange, filled: u64, columns: usize) -> Result<Vec<Vec<String>>> {
+    let given = list(json, MOST_LABELS)?;
+    let nested = given.first().is_some_and(|first| matches!(first.value, JsonValue::List(_)));
+    let lists = if nested { given } else { std::slice::from_ref(json) };
+    if nested && lists.len() != columns {
         return Err(wrong(json));
     }
-    Ok(Some(texts.into_iter().map(String::from).collect()))
+    let mut labels = Vec::new();
+    for (column, json) in lists.iter().enumerate() {
+        let texts = list(json, MOST_LABELS)?.iter().map(text).collect::<Result<Vec<_>>>()?;
+        let below = match range {
+            ValueRange::Below(below) => *below + filled,
+            ValueRange::Each(below) if nested => below[column],
+            _ => return Err(wrong(json)),
+        };
+        let mut ordered = texts.clone();
+        ordered.sort_unstable();
+        let twice = ordered.windows(2).any(|pair| pair[0] == pair[1]);
+        if texts.len() as u64 != below || twice {
+            return Err(wrong(json));
+        }
+        labels.push(texts.into_iter().map(String::from).collect());
+    }
+    Ok(labels)
+}
+
+/// Gives `work` the numbers of the points that are nearest to prepared numbers: of two as near, the even one.
+fn placed(numbers: &[f64], work: &mut dyn FnMut(Input<'_>) -> Result<()>) -> Result<()> {
+    if let Some(index) = numbers.iter().position(|x| x.is_nan()) {
+        return Err(Refused::at(Kind::Value, index));
+    }
+    with_room(numbers.len(), |points: &mut [u32]| {
+        points.iter_mut().zip(numbers).for_each(|(point, x)| *point = x.round_ties_even() as u32);
+        work(Input::U32(points))
+    })?
 }
 
 /// A category of the input.
@@ -439,7 +480,7 @@ mod tests {
     #[test]
     fn labels_are_their_codes() {
         let record = record(r#"{"below":3,"columns":1,"labels":["a","ab","b"],"type":"u8"}"#);
-        let code = |label| record.code(label);
+        let code = |label| record.code(label, 0);
         assert_eq!((code("a"), code("ab"), code("b")), (Some(0), Some(1), Some(2)));
         assert_eq!((code(""), code("abc"), code("c")), (None, None, None));
         assert_eq!(refused(&record, Values::Labels(&["a", "x"])), Refused::at(Kind::Value, 1));
@@ -460,6 +501,36 @@ mod tests {
         }
         assert_eq!(given, [[0, 1, 2]; 3]);
         assert_eq!(refused(&record, Values::Bytes(&[0, 4])), Refused::at(Kind::Value, 1));
+    }
+
+    #[test]
+    fn labels_may_be_those_of_each_column() {
+        let record = record(r#"{"below":[2,3],"columns":2,"labels":[["b","a"],["a","b","c"]],"type":"u8"}"#);
+        let mut given = Vec::new();
+        let mut keep = |input: Input<'_>| {
+            given = (0..input.len()).map(|at| code(input, at)).collect();
+            Ok(())
+        };
+        record.with(Values::Labels(&["a", "a", "b", "c"]), &mut keep).unwrap();
+        assert_eq!(given, [1, 0, 0, 2]);
+        assert_eq!(refused(&record, Values::Labels(&["a", "b", "c", "c"])), Refused::at(Kind::Value, 2));
+    }
+
+    #[test]
+    fn numbers_may_be_the_points_nearest_to_them() {
+        let ends = r#""intervals":[["0000000000000000","4010000000000000"]]"#;
+        let record = record(&format!(r#"{{"columns":1,{ends},"outside":"clip","points":5,"type":"f64"}}"#));
+        let mut given = Vec::new();
+        let mut keep = |input: Input<'_>| {
+            given = (0..input.len()).map(|at| code(input, at)).collect();
+            Ok(())
+        };
+        let numbers = [-1.0, 0.4, 0.5, 1.5, 2.51, f64::INFINITY, f64::NEG_INFINITY];
+        record.with(Values::F64(&numbers), &mut keep).unwrap();
+        assert_eq!(given, [0, 0, 0, 2, 3, 4, 0]);
+        assert_eq!((record.below(), record.is_real()), (Some(5), false));
+        assert_eq!(refused(&record, Values::F64(&[0.0, f64::NAN])), Refused::at(Kind::Value, 1));
+        assert!(record.count(Values::U8(&[1])).is_err());
     }
 
     #[test]
@@ -502,6 +573,11 @@ mod tests {
             r#"{"below":2,"columns":1,"fill":2,"type":"u8"}"#,
             r#"{"below":2,"columns":1,"fill":1,"labels":["a","b"],"type":"u8"}"#,
             r#"{"below":[2],"columns":1,"fill":1,"type":"u8"}"#,
+            r#"{"below":[2],"columns":1,"labels":["a","b"],"type":"u8"}"#,
+            r#"{"below":2,"columns":2,"labels":[["a","b"]],"type":"u8"}"#,
+            r#"{"below":2,"columns":2,"labels":[["a","b"],"ab"],"type":"u8"}"#,
+            r#"{"below":[2,3],"columns":2,"labels":[["a","b","c"],["a","b"]],"type":"u8"}"#,
+            r#"{"columns":1,"outside":"clip","points":5,"type":"f64"}"#,
             r#"{"columns":1,"outside":"clip","type":"f64","unit":"weeks"}"#,
             r#"{"columns":1,"interval":["3ff0000000000000","0000000000000000"],"outside":"clip","type":"f64"}"#,
         ];

@@ -38,8 +38,8 @@ export class Client {
   readonly delta: number;
   /** The server's name of the mechanism, 32 hexadecimal digits. */
   readonly fingerprint: string;
-  /** The public labels of each record's values; undefined for numbers and bare codes. */
-  readonly labels: readonly (readonly string[] | undefined)[];
+  /** The public labels of each record's values, or a list for each of them; undefined for numbers and bare codes. */
+  readonly labels: readonly (readonly string[] | readonly (readonly string[])[] | undefined)[];
   /**
    * Randomize with fresh keys of `crypto.getRandomValues`, after the ledger is charged for each record. Values that are refused
    * are not charged. Of a model's update, give the vector as a Float64Array: it resolves to the message. Where the document has

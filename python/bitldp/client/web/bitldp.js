@@ -15,7 +15,7 @@ export class Refused extends Error {
 
 let compiled;
 
-// Fresh bytes of 32 keys, each overwritten when it is used.
+// Fresh bytes of 32 keys, overwritten when used.
 const pool = new Uint8Array(1024);
 let left = 0;
 
@@ -59,7 +59,8 @@ export class Client {
     this.#client = this.#call([json], [reason], (a, out) => this.#wasm.bitldp_open_with(a, json.length, epsilon, delta, out));
     if (kinds[0]) throw this.#refused(kinds[0]);
     const read = JSON.parse(text); // the module checked it
-    this.#records = read.record ? [read.record] : read.parts.map((part) => part.record);
+    const records = (each) => each.record ?? each.parts.flatMap(records);
+    this.#records = [records(read)].flat();
     this.#spends = read.spends;
     this.#ledger = ledger;
     if (this.#spends && !ledger) throw new Refused("budget");
@@ -72,7 +73,7 @@ export class Client {
     this.#call([], [name], (out) => this.#wasm.bitldp_fingerprint(this.#client, out));
     return Array.from(name, (byte) => byte.toString(16).padStart(2, "0")).join("");
   }
-  get labels() { return this.#records.map((record) => record.labels); }
+  get labels() { return this.#records.map(({ labels }) => labels); }
 
   async randomize(...records) {
     const x = this.#bytes(records);
@@ -114,12 +115,12 @@ export class Client {
       const { type, labels } = this.#records[index];
       const plain = ArrayBuffer.isView(given) ? given : Array.isArray(given) ? given : [given];
       if (labels && !ArrayBuffer.isView(plain)) {
-        const codes = plain.map((label) => labels.indexOf(label));
+        const codes = plain.map((label, at) => (labels[0].map ? labels[at % labels.length] : labels).indexOf(label));
         if (codes.includes(-1)) throw new Refused("value", codes.indexOf(-1));
         return ARRAYS[type].from(codes);
       }
       if (plain instanceof ARRAYS[type]) return plain;
-      // A typed array would wrap codes, and take a text for a number.
+      // A typed array would wrap codes, and read texts.
       const bad = Array.from(plain).findIndex((value) => typeof value !== "number" ||
         (type[0] === "u" && !(Number.isInteger(value) && value >= 0 && value < 2 ** type.slice(1))));
       if (bad >= 0) throw new Refused("value", bad);
