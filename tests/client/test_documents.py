@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import warnings
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from bitldp.client import ModelUpdate, NoDocumentError, client_reports, open_doc
 from bitldp.client.mechanisms import NO_DOCUMENT, document_of, fingerprint_digest
 from bitldp.client.message import Field, Header
 from bitldp.mechanism.base import Mechanism
+from bitldp.points.base import CandidateRelease
 from bitldp.tables import Column, TablePlan
 from support.cases import CASES, FAMILIES, MIXED, ORDERED, Case
 from support.clients import DOCUMENTED, SCHEMA, WITHOUT, packed_reports, values_of
@@ -87,6 +90,32 @@ UNDOCUMENTED = {
     *("Skellam", "VectorMVU", "HeavyHitters", "MixedCap"),
     *("RecordCap", "TwoStage"),
 }
+
+
+def test_the_guide_names_every_mechanism_without_a_document_and_its_reason() -> None:
+    page = (SCHEMA.parents[1] / "guides" / "documents.md").read_text(encoding="utf-8")
+    head, _, rows = page.partition("| mechanism | why it has no document |\n|---|---|\n")
+    assert head != page
+    named: dict[str, str] = {}
+    for row in rows.partition("\n\n")[0].splitlines():
+        kinds, reason = row.strip("| ").split(" | ")
+        named |= dict.fromkeys((each for each in re.findall("`(\\w+)`", kinds) if each != "regions"), reason)
+    refused = [case.make() for case in EVERY if case.name in WITHOUT]
+    refused += [
+        bitldp.CrossPolytope(5, epsilon=1.0, clip=False),
+        bitldp.Gaussian(epsilon=1.0, delta=1e-6, features=2),
+    ]
+    reasons: dict[str, str] = {}
+    for mechanism in refused:
+        with pytest.raises(NoDocumentError) as caught:
+            mechanism.client_document()
+        reasons[type(mechanism).__name__] = re.split(", since |document: ", str(caught.value))[1]
+    reasons |= {name: getattr(bitldp, name)._no_document for name in UNDOCUMENTED if name not in reasons}
+    # All of points that have a list of regions refuse it at the same place.
+    points = [kind for kind in EXPORTED if issubclass(kind, CandidateRelease)]
+    keep_apart = [kind for kind in points if "regions" in {each.name for each in fields(kind)}]
+    reasons |= {kind.__name__: reasons["BRR"] for kind in keep_apart}
+    assert named == reasons
 
 
 @pytest.mark.slow
