@@ -4,6 +4,9 @@ use crate::fields::{Fields, double, integer, list, wrong};
 use crate::json::Json;
 use crate::refused::Result;
 
+/// Points of an interval at most.
+const MOST_POINTS: i64 = 1 << 31;
+
 /// The two ends of an interval.
 pub(crate) type Ends = (f64, f64);
 
@@ -23,7 +26,7 @@ impl Prepared {
         let fill = fields.maybe("fill").map(double).transpose()?;
         let span = match fields.maybe("points") {
             None => fields.maybe("span").map(interval).transpose()?,
-            Some(points) => Some((0.0, integer(points, 2, u32::MAX.into())? as f64 - 1.0)),
+            Some(points) => Some((0.0, integer(points, 2, MOST_POINTS)? as f64 - 1.0)),
         };
         let scaled = match (fields.maybe("intervals"), span) {
             (None, None) => None,
