@@ -21,7 +21,7 @@ from flwr.supercore.run import Run
 from bitldp.base import checks
 from bitldp.base.files import fleeting
 from bitldp.federated import flower
-from bitldp.federated.client.mod import DEBUGGING, Shown
+from bitldp.federated.client.mod import DEBUGGING, PrintedOnce
 
 __all__ = ["CLIENT_SENTENCE", "InProcessGrid", "InProcessRun", "run_in_process"]
 
@@ -86,7 +86,7 @@ class InProcessGrid(Grid):
         self._threads = checks.integer("threads", threads, 1, 1 << 10)
         self._recorder = recorder
         self._raise_errors = raise_errors
-        self._shown = Shown() if checks.flag("debug", debug) else None
+        self._shown = PrintedOnce() if checks.flag("debug", debug) else None
         self._in_vain = 0
         self._run = flower.empty_run(1)
         self._sent = 0

@@ -200,7 +200,7 @@ def perturb(
     ] = False,
     decimal: Annotated[
         str | None,
-        typer.Option(metavar="C", help="Of the numbers of a text IN: a comma, with another --delimiter."),
+        typer.Option(metavar="C", help="Decimal mark of numbers in text; a comma needs another --delimiter."),
     ] = None,
     source_form: Annotated[str | None, source_format("IN")] = None,
     target_form: Annotated[

@@ -19,7 +19,7 @@ __all__ = ["look_through", "look_through_array", "look_through_files"]
 
 
 class _Look:
-    """What refuses rows that cannot be released; draws nothing."""
+    """A check of rows that draws nothing."""
 
     def __init__(
         self,

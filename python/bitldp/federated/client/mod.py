@@ -134,7 +134,7 @@ OTHERS_SENTENCE = "bitldp: this client answers no messages of this kind"
 Answer = Callable[[Message, Context, ClientAppCallable], Message]
 
 
-class Shown:
+class PrintedOnce:
     """Failures that a simulation printed to standard error: each once, however many clients have it."""
 
     def __init__(self) -> None:
@@ -149,7 +149,7 @@ class Shown:
             traceback.print_exception(error)
 
 
-DEBUGGING: ContextVar[Shown | None] = ContextVar(
+DEBUGGING: ContextVar[PrintedOnce | None] = ContextVar(
     "bitldp debugging", default=None
 )  # to standard error, never sent
 
