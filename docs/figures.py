@@ -124,9 +124,10 @@ def drawn(name: str) -> str:
     if name == "honest":
         kept = json.loads(RECORD.read_text(encoding="utf-8"))["figures"]["honest-updates"]
         (panel,) = kept["panels"]
-        label = "exact epsilon (dotted: above, the same model without noise; below, the majority class)"
+        label = "exact ε of a client (dotted: above, the same model without noise; below, the majority class)"
         words = [word | {"y": 0.15} for word in panel["words"]]  # above the line of the majority class
-        panel = panel | {"x": panel["x"] | {"label": label}, "words": words}
+        names = {str(float(10**power)): f"{10**power:,}" for power in range(6)}
+        panel = panel | {"x": panel["x"] | {"label": label, "names": names}, "words": words}
         return drawing.document([panel], "Accuracy by exact epsilon: one report of each of 60,000 clients")
     if name in ASKED:
         answer = asked.recalled(name.removeprefix("asked_"))
@@ -312,7 +313,7 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
                 (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 8.0),
             ),
             Panel(
-                "A vector of 128 numbers in the unit l2 ball, delta 1e-4",
+                "128 numbers in the unit l2 ball, δ = 1e-4",
                 "mean variance of a coordinate",
                 {
                     "CrossPolytope, no delta": mean(
@@ -434,7 +435,7 @@ FIGURES: dict[str, tuple[str, list[Panel]]] = {
         "Selecting one of 100 dimensions",
         [
             Panel(
-                "Chance that the selected one is of the 10 largest",
+                "Chance of one of the 10 largest",
                 "probability",
                 {
                     "PS": lambda epsilon: _top(bitldp.PS(100, k=10, epsilon=epsilon)),

@@ -101,7 +101,7 @@
     const bottom = rows.length * step + 12;
     svg.setAttribute("viewBox", `0 0 ${width} ${bottom + 22}`);
     svg.replaceChildren();
-    for (const share of [0, 0.25, 0.5, 0.75, 1]) {
+    for (const share of width < 560 ? [0, 0.5, 1] : [0, 0.25, 0.5, 0.75, 1]) {
       const x = across(share);
       svg.append(node("line", { x1: x, x2: x, y1: 4, y2: bottom, class: "grid" }));
       svg.append(node("text", { x, y: bottom + 16, "text-anchor": "middle" }, `${100 * share} %`));

@@ -48,7 +48,7 @@ def example(name: str) -> str:
     folder = ROOT / "examples" / name
     parts = [(folder / "README.md").read_text(encoding="utf-8"), "## The files\n"]
     for path in sorted(folder.rglob("*")):
-        language = {".py": "python", ".toml": "toml"}.get(path.suffix)
+        language = {".py": "python", ".toml": "toml", ".html": "html", ".js": "js"}.get(path.suffix)
         text = path.read_text(encoding="utf-8").strip() if language else ""
         if text:
             parts.append(f'```{language} title="{path.relative_to(folder)}"\n{text}\n```\n')
@@ -204,6 +204,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     address = page.file.src_uri
     if address == "index.md":
         page.meta["hide"] = ["navigation", "toc"]  # the cards lead on
+    if address.startswith(("guides/", "concepts/", "start.", "tables.")):  # before names of the reference
+        page.meta["search"] = {"boost": 4}
     up = "../" * address.count("/")
     for task in re.findall(r"<!-- site:choosing (\w+) -->", markdown):
         known = {name: f"{up}{link.replace('.md', '.html')}" for name, link in sections().items()}

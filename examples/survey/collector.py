@@ -1,11 +1,13 @@
 """Serves the form, appends the reports that come in, and makes a released table of them.
 
 python collector.py serve [PORT]     the page and its collector, on this machine alone
+python collector.py try COUNT        reports of made-up people, as that many browsers would send them
 python collector.py table            reports.bin -> reports.parquet, for `bitldp estimate`
 """
 
 from __future__ import annotations
 
+import random
 import sys
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,7 +19,8 @@ from bitldp.tables import TablePlan
 
 HERE = Path(__file__).parent
 WEB, REPORTS = HERE / "web", HERE / "reports.bin"
-LENGTH = open_document((WEB / "client.json").read_text(encoding="utf-8")).report_bytes()
+FORM = open_document((WEB / "client.json").read_text(encoding="utf-8"))
+LENGTH = FORM.report_bytes()
 LOCK = Lock()
 
 
@@ -42,6 +45,14 @@ class Collector(SimpleHTTPRequestHandler):
         """Keep no addresses and no times."""
 
 
+def made_up(count: int) -> None:
+    """Append reports of people who come on foot (half of them), by bicycle or by car."""
+    with REPORTS.open("ab") as file:
+        for _ in range(count):
+            (way,) = random.choices(["foot", "bicycle", "car"], [5, 3, 2])
+            file.write(FORM.randomize(way, random.uniform(10.0, 40.0)))
+
+
 def table() -> None:
     """Write the reports so far as a table that the plan released."""
     raw = REPORTS.read_bytes()
@@ -54,6 +65,8 @@ def table() -> None:
 if __name__ == "__main__":
     if sys.argv[1:] == ["table"]:
         table()
+    elif sys.argv[1:2] == ["try"]:
+        made_up(int(sys.argv[2]))
     else:
         port = int(sys.argv[2]) if len(sys.argv) > 2 else 8000
         server = ThreadingHTTPServer(("127.0.0.1", port), Collector)

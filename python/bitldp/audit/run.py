@@ -87,7 +87,7 @@ class ReportSource:
             rows = min(rows, count)
             reports = self._call(record, rows, self._rng)
             if any(each.ndim == 0 or len(each) != rows for each in _parts(reports)):
-                raise ValueError("mechanism: randomize must return one report for each record")
+                raise ValueError(_ONE_EACH)
             yield reports
             count -= rows
             # an input may be wider than its report: a vector, of which one coordinate is selected
@@ -108,6 +108,8 @@ class ReportSource:
             first, second = (_parts(self._call(record, rows, None)) for _ in range(2))
             if not all(np.array_equal(one, other) for one, other in zip(first, second, strict=True)):
                 return 0
+            if any(each.ndim == 0 or len(each) != rows for each in first):
+                raise ValueError(_ONE_EACH)
             pairs = rows // 2
             same = np.ones(pairs, dtype=bool)
             for each in first:
@@ -122,6 +124,7 @@ class ReportSource:
             rows = min(4 * rows, most)
 
 
+_ONE_EACH = "mechanism: randomize must return one report for each record"
 _FLOOR = 2.0**-80  # stands for the probability 0 in a score; below every positive multiple of 2**-64
 _DEVIATIONS = (-1.0, 0.0, 1.0, 2.0, 3.0)  # from its mean, where a sum of scores is cut
 _CANDIDATES = 64  # cuts that are looked at before one is chosen

@@ -34,6 +34,7 @@ from bitldp.release.table import table
 __all__ = ["MatrixResponse", "from_matrix"]
 
 _categories = category_check()
+_TOLERANCE = 1e-9  # of the sum of a row
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,6 +82,7 @@ class MatrixResponse(Labelled, Frequencies):
         matrix = _floats("matrix", self.matrix)
         if matrix.ndim != 2 or min(matrix.shape) < 2:
             raise ValueError(f"matrix: two axes of 2 or more are needed, got shape {matrix.shape}")
+        _check_rows(matrix)
         try:
             channel = Matrix(matrix)
         except ValueError as error:
@@ -261,6 +263,21 @@ class _TableCounts(FrequencyAccumulator):
     def estimate(self, *, project: bool = False) -> Estimate:
         """Estimate the frequencies; `labels` are those of the mechanism."""
         return labelled(self.mechanism, super().estimate(project=project))
+
+
+def _check_rows(matrix: NDArray[np.float64]) -> None:
+    """Refuse what is no table of probabilities by its place, and say how it is read."""
+    wrong = ~((matrix >= 0.0) & (matrix <= 1.0 + _TOLERANCE))
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise ValueError(f"matrix: row {row}, column {column}: must be a number from 0 to 1")
+    sums = matrix.sum(axis=1)
+    if (apart := np.abs(sums - 1.0) > _TOLERANCE).any():
+        row = int(np.argmax(apart))
+        raise ValueError(
+            f"matrix: row {row} sums to {sums[row]:.10g}; each row holds the probabilities of the "
+            "reports of one category, and sums to 1 within 1e-9"
+        )
 
 
 def from_matrix(

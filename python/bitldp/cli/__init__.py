@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Sequence
 from types import FrameType
 
@@ -42,6 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except MissingExtraError as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(1) from None
+    with warnings.catch_warnings():
+        # Flower holds typer at a version that imports what click 8.5 warns of.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        import typer  # noqa: F401
     from bitldp.cli.program import app
 
     app(args=given, prog_name="bitldp")

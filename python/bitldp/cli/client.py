@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bitldp.base.documents import jsonable
+from bitldp.base.errors import PlanError
 from bitldp.base.files import replacing
 from bitldp.cli.catalogue import entries, entry, needed, shown
 from bitldp.cli.commands import AsJson, given_options, mechanisms, offering
@@ -277,7 +278,10 @@ def _text(
     if plan is not None:
         from bitldp.tables import TablePlan
 
-        return TablePlan.read(plan).client_document(**settings)
+        try:
+            return TablePlan.read(plan).client_document(**settings)
+        except PlanError as error:
+            raise UsageError(f"{plan}: {error}") from None
     budget, chosen = needed("--epsilon", epsilon), entry(needed("--mechanism", mechanism))
     chosen.check(options, entries())
     with warnings.catch_warnings():

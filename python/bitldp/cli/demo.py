@@ -281,9 +281,22 @@ def _picture(by_budget: list[list[DemoAnswer]], out: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyClaimWarning)  # the picture is about it
         plot_variance(_ways(), _CURVE, ax=middle)
-        plot_claims([each for each in claims() if each.source.startswith(_PAPERS)], ax=right)
+        shown = [each for each in claims() if each.source.startswith(_PAPERS)]
+        plot_claims(shown, ax=right)
+    named = middle.lines[0]  # a band, so that a line on it does not hide it
+    named.set(linewidth=6.0, alpha=0.45, markersize=11.0)
     middle.set(title="Error of one report of a number in [-1, 1]", ylabel="variance, mean over inputs")
+    middle.set_xticks(_CURVE, [f"{each:g}" for each in _CURVE])
+    middle.legend()
     right.set(title="Claimed and exact ε of the papers' settings")
+    for place, each in enumerate(shown):
+        if not each.guarantee.holds:
+            exact = each.guarantee.record
+            says = f"is {exact:.2f}"
+            if exact > 10.0:
+                says = f"claims {each.guarantee.claimed:g}, is {exact:,.0f}"
+            near = (exact, place) if exact < 10 else (each.guarantee.claimed, place)
+            right.annotate(says, near, (9, 4), textcoords="offset points", fontsize=9)
     right.legend(loc="lower right")
     for axes in (left, middle, right):
         axes.grid(True, which="major", color="0.92", linewidth=0.7)

@@ -17,7 +17,8 @@ def verify(
     report: Annotated[
         Path,
         typer.Argument(
-            metavar="REPORT", help="OUTPUT.privacy.json that perturb wrote, or a released folder."
+            metavar="REPORT",
+            help="OUTPUT.privacy.json that perturb wrote, or the released file or folder itself.",
         ),
     ],
     output: Annotated[
@@ -33,7 +34,7 @@ def verify(
     Exits with 0 for proven, 1 for false, 3 for what cannot be proven from the report. The check is a folder
     of its own, for auditors to read: bitldp/verify.
     """
-    if report.is_dir():
+    if report.is_dir() or (report.suffix != ".json" and report_path(report).exists()):
         report, output = report_path(report), output or report
     signed = [] if signed_by is None else ["--signed-by", str(signed_by)]
     raise typer.Exit(main([*(str(path) for path in (report, output) if path is not None), *signed]))

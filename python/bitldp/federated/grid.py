@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import logging
 import random
-import traceback
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -22,7 +21,7 @@ from flwr.supercore.run import Run
 from bitldp.base import checks
 from bitldp.base.files import fleeting
 from bitldp.federated import flower
-from bitldp.federated.client.mod import DEBUGGING
+from bitldp.federated.client.mod import DEBUGGING, PrintedOnce
 
 __all__ = ["CLIENT_SENTENCE", "InProcessGrid", "InProcessRun", "run_in_process"]
 
@@ -31,6 +30,8 @@ CLIENT_SENTENCE = "bitldp: the client app raised an exception"
 Recorder = Callable[[int, bytes], None]
 
 log = logging.getLogger("bitldp.federated")
+
+_WAITS = 10  # questions for the clients without a message in between: nobody joins a run in one process
 
 
 class InProcessGrid(Grid):
@@ -56,8 +57,8 @@ class InProcessGrid(Grid):
         Whether an exception of the client app is raised here, for debugging. Otherwise the reply is an Error
         with a fixed sentence: the exception's text may hold private values.
     debug : bool
-        Whether the traceback of every client that fails is printed to standard error, those of a step before
-        its release included, which its mod keeps to itself otherwise. It may hold private values.
+        Whether tracebacks of clients that fail are printed to standard error, each once, those of a step
+        before its release included, which its mod keeps to itself otherwise. They may hold private values.
 
     Notes
     -----
@@ -85,7 +86,8 @@ class InProcessGrid(Grid):
         self._threads = checks.integer("threads", threads, 1, 1 << 10)
         self._recorder = recorder
         self._raise_errors = raise_errors
-        self._debug = checks.flag("debug", debug)
+        self._shown = PrintedOnce() if checks.flag("debug", debug) else None
+        self._in_vain = 0
         self._run = flower.empty_run(1)
         self._sent = 0
         self._waiting: dict[str, Message] = {}
@@ -126,12 +128,18 @@ class InProcessGrid(Grid):
         return Message(content, dst_node_id, message_type, group_id=group_id, ttl=ttl)
 
     def get_node_ids(self) -> Iterable[int]:
-        """Return the numbers of the clients' nodes, ascending."""
+        """Return the numbers of the clients' nodes, ascending; refuse to be waited for in vain."""
+        self._in_vain += 1
+        if self._in_vain > _WAITS:
+            raise RuntimeError(
+                f"clients: the strategy waits for more than the {len(self.contexts)} of this run; give more, "
+                "or give the strategy min_available_nodes= and min_train_nodes="
+            )
         return list(self.contexts)
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         """Take messages for the clients, who answer when the replies are pulled."""
-        names = []
+        names, self._in_vain = [], 0
         for message in messages:
             node = message.metadata.dst_node_id
             if node not in self.contexts:
@@ -181,7 +189,7 @@ class InProcessGrid(Grid):
         own.__dict__ = dict(message.__dict__)
         if message.has_content():
             own.content = _copied(message.content)
-        before = DEBUGGING.set(self._debug)
+        before = DEBUGGING.set(self._shown)
         try:
             reply = self._app(own, self.contexts[node])
             if not isinstance(reply, Message):
@@ -190,8 +198,8 @@ class InProcessGrid(Grid):
             if self._raise_errors:
                 raise
             log.warning("client %d: %s (%s)", node, CLIENT_SENTENCE, type(error).__name__)
-            if self._debug:
-                traceback.print_exception(error)
+            if self._shown is not None:
+                self._shown.show(error)
             return flower.refusal(message, flower.FAILED, CLIENT_SENTENCE)
         finally:
             DEBUGGING.reset(before)
@@ -265,8 +273,8 @@ def run_in_process(
         Whether an exception of the client app is raised here, for debugging. Otherwise the reply is an Error
         with a fixed sentence: the exception's text may hold private values.
     debug : bool
-        Whether the traceback of every client that fails is printed to standard error, those of a step before
-        its release included, which its mod keeps to itself otherwise. It may hold private values.
+        Whether tracebacks of clients that fail are printed to standard error, each once, those of a step
+        before its release included, which its mod keeps to itself otherwise. They may hold private values.
     seed : int, optional
         Seeds Python's global `random` during the run, from which Flower's strategies choose clients. Privacy
         does not depend on it; mods have a seed of their own.
@@ -289,6 +297,8 @@ def run_in_process(
     there, set ``FLWR_TELEMETRY_ENABLED=0`` before Flower is imported; this package changes no environment.)
     Two runs at once need two processes.
     """
+    if isinstance(server_app, ClientApp) or isinstance(client_app, ServerApp):
+        raise TypeError("server_app, client_app: are in the wrong order; give the ServerApp first")
     grid = InProcessGrid(
         client_app,
         clients,

@@ -48,7 +48,10 @@ def added(extra: Sequence[Extra]) -> list[tuple[str, Callable[[Question], Any]]]
 
 def _maker(each: Any) -> Callable[[Question], Any]:
     def make(question: Question) -> Any:
-        made = each if isinstance(each, (Mechanism, Matrix)) else each(epsilon=question.epsilon)
+        try:
+            made = each if isinstance(each, (Mechanism, Matrix)) else each(epsilon=question.epsilon)
+        except TypeError as error:
+            raise ValueError(f"is not made from epsilon= alone; give a mechanism ({error})") from None
         if not isinstance(made, (Mechanism, Matrix)):
             raise ValueError(f"makes no mechanism and no Matrix, but a {type(made).__name__}")
         exact = made.epsilon if isinstance(made, Matrix) else made.guarantee.record

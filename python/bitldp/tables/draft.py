@@ -32,7 +32,8 @@ from bitldp.tables.reading import Of
 
 __all__ = ["ExpectedError", "PlanDraft", "PlannedQuestion", "draft_plan", "needed", "questions_of"]
 
-_QUESTION = re.compile(r"\s*(mean|share|table)\s*\(([^()]*)\)\s*(?:by\s+([^;()]+?))?\s*")
+_QUESTION = re.compile(r"\s*(mean|share|table)\s*\(")
+_GROUPS = re.compile(r"\)\s*(?:by\s+(\S.*))?", re.DOTALL)
 _ROWS = 64  # inputs over which a variance is averaged
 _DRAWS = 1 << 13  # reports of one channel over which what they say of columns together is averaged
 _MOST_RECORDS = 2  # of several columns
@@ -99,18 +100,20 @@ class PlanDraft:
 def questions_of(text: str) -> tuple[PlannedQuestion, ...]:
     """Return the questions in a text: ``mean(age) by sex; table(sex, income); share(city)``.
 
+    A name may have pairs of brackets, as in ``mean(wait (min))``. Put a name in double quotes if it has a
+    comma, a semicolon or a single bracket.
+
     Raises
     ------
     PlanError
         For a text that is not such a question; the message names it.
     """
     result = []
-    for part in filter(str.strip, text.split(";")):
-        match = _QUESTION.fullmatch(part)
-        columns = [] if match is None else [*_names(match[2]), *_names(match[3] or "")]
-        what = "" if match is None else match[1]
+    for part in filter(str.strip, _divided(text, ";")):
+        what, inside, groups = _asked(part)
+        columns = [*_names(inside), *_names(groups)]
         fits = {"mean": 1, "share": 1, "table": 2}.get(what, 9) <= len(columns) <= 3
-        if match is None or not fits or not all(columns) or (what == "table" and match[3]):
+        if not fits or not all(columns) or (what == "table" and groups):
             raise PlanError(
                 f"questions: {part.strip()!r} is not a question; write mean(NUMBER) or share(COLUMN), either "
                 "with 'by' and one or two columns, or table(COLUMN, COLUMN)"
@@ -121,8 +124,31 @@ def questions_of(text: str) -> tuple[PlannedQuestion, ...]:
     return tuple(result)
 
 
+def _asked(question: str) -> tuple[str, str, str]:
+    """Return what is asked, the text in its brackets, and that after "by"; empty ones of no question."""
+    begin = _QUESTION.match(question)
+    if begin is None:
+        return "", "", ""
+    inside = _divided(question[begin.end() :], ")")[0]
+    groups = _GROUPS.fullmatch(question[begin.end() + len(inside) :].strip())
+    return ("", "", "") if groups is None else (begin[1], inside, groups[1] or "")
+
+
+def _divided(text: str, at: str) -> list[str]:
+    """Return the parts between a character, but for where it stands in quotes or in brackets."""
+    parts, depth, quoted = [""], 0, False
+    for each in text:
+        if each == at and not quoted and not depth:
+            parts.append("")
+            continue
+        quoted ^= each == '"'
+        depth = max(0, depth + (0 if quoted else (each == "(") - (each == ")")))
+        parts[-1] += each
+    return parts
+
+
 def _names(text: str) -> list[str]:
-    return [name.strip().strip('"') for name in text.split(",")] if text.strip() else []
+    return [name.strip().strip('"') for name in _divided(text, ",")] if text.strip() else []
 
 
 def needed(
@@ -141,8 +167,14 @@ def needed(
     """
     result = {}
     for name in columns:
-        if schema.names.count(name) != 1:
-            raise PlanError(f"column {name!r}: the table must have exactly one column of that name")
+        if name not in schema.names:
+            raise PlanError(
+                f"column {name!r}: the table has no such column; it has {', '.join(schema.names)}"
+            )
+        if schema.names.count(name) > 1:
+            raise PlanError(
+                f"column {name!r}: the table has several columns of that name; rename all but one"
+            )
         kind = plain_type(schema.field(name).type)
         numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
         if name in categories or name in intervals or pa.types.is_boolean(kind):

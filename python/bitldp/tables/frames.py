@@ -18,7 +18,9 @@ import pyarrow.compute as pc
 from bitldp.base.errors import DataError, PlanError
 
 __all__ = [
+    "COUNTED",
     "MISSING_TEXTS",
+    "TAKEN",
     "Missing",
     "alike",
     "checked",
@@ -170,10 +172,16 @@ def plain_column(column: Any) -> Any:
     return column if column.type == wanted else column.cast(wanted)
 
 
-def refuse_null(column: Any, name: str, first_row: int) -> None:
-    """Refuse a missing value by its row."""
+#: What a plan can do about missing values: of categories, and of a column of numbers.
+COUNTED = 'nulls = "category" in a plan counts them as one more category'
+TAKEN = 'nulls = "report" or "fill" in a plan allows them'
+
+
+def refuse_null(column: Any, name: str, first_row: int, hint: str = "") -> None:
+    """Refuse a missing value by its row; `hint` says what a plan can do about it."""
     if column.null_count:
-        raise DataError(f"row {first_row + first_row_of(column.is_null())}, column {name!r}: missing value")
+        row = first_row + first_row_of(column.is_null())
+        raise DataError(f"row {row}, column {name!r}: missing value{'; ' if hint else ''}{hint}")
 
 
 # -- frames of other libraries

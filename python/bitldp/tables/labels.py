@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from bitldp.base.errors import DataError, PlanError
 from bitldp.tables.codec import Batch, ColumnCodec
 from bitldp.tables.frames import (
+    COUNTED,
     MISSING_TEXTS,
     Missing,
     first_row_of,
@@ -77,7 +78,7 @@ class Dictionary:
         values = _comparable(values, column, first_row)
         codes = pc.index_in(values, value_set=listed)
         if self.missing.policy == "refuse":
-            refuse_null(values, column, first_row)
+            refuse_null(values, column, first_row, COUNTED)
         else:
             codes = pc.if_else(_blank(values, codes), pa.scalar(self._absent, codes.type), codes)
         if codes.null_count:
@@ -85,7 +86,7 @@ class Dictionary:
             missing = is_text(values.type) and str(values[row]).strip().lower() in MISSING_TEXTS
             raise DataError(
                 f"row {first_row + row}, column {column!r}: "
-                + ("missing value" if missing else "not one of the categories given")
+                + (f"missing value; {COUNTED}" if missing else "not one of the categories given")
             )
         return np.asarray(codes.to_numpy(zero_copy_only=False), np.uint32)
 

@@ -16,7 +16,7 @@ from bitldp.base.arrays import first
 from bitldp.base.errors import DataError, PlanError
 from bitldp.estimate.estimates import Estimate
 from bitldp.tables.codec import Batch, ColumnCodec, ColumnSettings
-from bitldp.tables.frames import MISSING_TEXTS, Missing, is_missing, is_text, plain_column, refuse_null
+from bitldp.tables.frames import MISSING_TEXTS, TAKEN, Missing, is_missing, is_text, plain_column, refuse_null
 from bitldp.tables.reading import Of, Reading, by_code, refused, squared, squares, steps
 from bitldp.tables.scales import Scales
 from bitldp.tables.values import in_unit
@@ -433,7 +433,8 @@ def numbers_of(
     finite = np.isfinite(numbers)
     if not finite.all():
         row, column = np.unravel_index(int(np.argmin(finite)), numbers.shape)
-        problem = "missing value (NaN)" if np.isnan(numbers[row, column]) else "infinite value"
+        absent = "missing value (NaN)" if isinstance(batch, np.ndarray) else f"missing value (NaN); {TAKEN}"
+        problem = absent if np.isnan(numbers[row, column]) else "infinite value"
         raise DataError(f"row {first_row + int(row)}, column {columns[int(column)]!r}: {problem}")
     return numbers
 
@@ -469,7 +470,7 @@ def _matrix(
             if column.type not in (pa.float32(), pa.float64()):  # which hold every number to fill in
                 column = column.cast(pa.float64(), safe=False)
             column = pc.fill_null(column, pa.scalar(missing.fill, column.type))
-        refuse_null(column, name, first_row)
+        refuse_null(column, name, first_row, TAKEN)
         matrix[:, j] = column.to_numpy()
     if missing.filled:
         matrix[np.isnan(matrix)] = missing.fill
@@ -483,7 +484,7 @@ def _parse(
     if missing.filled:
         column = pc.if_else(is_missing(column), pa.scalar(None, column.type), column)
     else:
-        refuse_null(column, name, first_row)
+        refuse_null(column, name, first_row, TAKEN)
     try:
         return column.cast(pa.float64())
     except pa.ArrowException:
@@ -497,7 +498,8 @@ def _parse(
             try:
                 text.cast(pa.float64())
             except pa.ArrowException:
-                problem = "missing value" if str(text).lower() in MISSING_TEXTS else "not a number"
+                absent = str(text).lower() in MISSING_TEXTS
+                problem = f"missing value; {TAKEN}" if absent else "not a number"
                 raise DataError(f"row {first_row + row}, column {name!r}: {problem}") from None
         raise DataError(f"column {name!r}: not a number") from None
 

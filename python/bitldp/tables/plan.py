@@ -597,10 +597,17 @@ class TableRelease(ChargedRelease):
 
     def encoded(self, table: pa.Table, first_row: int = 1) -> tuple[NDArray[Any], list[NDArray[Any]]]:
         """Return the ids of records, and the inputs of the mechanisms."""
-        self._check_types(table.schema)
-        ids = self._ids(table, first_row)
+        ids, inputs = self.looked_at(table, first_row)
         if ids is None:
             raise PlanError("record: this release has no ids of records")
+        return ids, inputs
+
+    def looked_at(
+        self, table: pa.Table, first_row: int = 1
+    ) -> tuple[NDArray[Any] | None, list[NDArray[Any]]]:
+        """Return ids, if there are, and inputs; refuse rows that `piece` refuses, and draw nothing."""
+        self._check_types(table.schema)
+        ids = self._ids(table, first_row)
         return ids, [self._input(codec, table, first_row) for codec in self.plan.codecs]
 
     def _input(self, codec: ColumnCodec, table: pa.Table, first_row: int) -> NDArray[Any]:

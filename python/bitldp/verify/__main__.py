@@ -50,10 +50,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         report: Any = json.loads(given.report.read_text(encoding="utf-8"), parse_constant=_no_number)
         findings = verify(report, given.output, key)
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
         print(
-            f"error: {given.report}: no privacy report that can be checked, or no file beside it "
-            f"({type(error).__name__})",
+            f"error: {error.filename or given.report}: {error.strerror or 'cannot be read'}", file=sys.stderr
+        )
+        return EXITS[FALSE]
+    except (ValueError, RecursionError):
+        print(
+            f"error: {given.report}: is not a privacy report; give OUTPUT.privacy.json, which "
+            "perturb wrote beside its output",
             file=sys.stderr,
         )
         return EXITS[FALSE]

@@ -67,7 +67,7 @@ def test_json_holds_plan_and_errors(tmp_path):
             ("--columns", "sex", "--categories", "sex=f,m", "--questions", "why"),
             "questions: 'why' is not a question",
         ),
-        (("--columns", "age"), "'age': the table must have exactly one"),
+        (("--columns", "age"), "'age': the table has no such column; it has height, sex"),
     ],
 )
 def test_what_is_asked_wrongly_is_named(tmp_path, arguments, said):

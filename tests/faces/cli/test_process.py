@@ -370,3 +370,11 @@ def test_whenever_a_signal_comes_an_output_has_its_own_report(tmp_path: Path, nu
         assert said == hashlib.sha256(target.read_bytes()).hexdigest()
         assert list(tmp_path.glob(".*")) == []
     assert 128 + number in ended
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["explain", "grr", "--epsilon", "1", "--categories", "3"]])
+def test_the_command_line_is_clean_where_warnings_are_errors(arguments: list[str]) -> None:
+    """With the typer that Flower holds, too, which imports what click warns of."""
+    command = [sys.executable, "-W", "error", "-m", "bitldp", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

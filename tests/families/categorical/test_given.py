@@ -100,8 +100,8 @@ def test_labels_numbers_and_streams() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"matrix": [[0.5, 0.5], [0.5, 0.6]]}, "matrix: "),
-        ({"matrix": [[1.5, -0.5], [0.5, 0.5]]}, "matrix: "),
+        ({"matrix": [[0.5, 0.5], [0.5, 0.6]]}, "matrix: row 1 sums to 1.1; each row holds the probabilities"),
+        ({"matrix": [[0.5, 0.5], [1.5, -0.5]]}, "matrix: row 1, column 0: must be a number from 0 to 1"),
         ({"matrix": [0.5, 0.5]}, "matrix: two axes"),
         ({"matrix": [[1.0], [1.0]]}, "matrix: two axes"),
         ({"matrix": [["a", "b"], ["c", "d"]]}, "matrix: "),

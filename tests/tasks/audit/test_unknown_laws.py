@@ -10,6 +10,7 @@ import math
 
 import bitldp
 import numpy as np
+import pytest
 from bitldp._core import Matrix
 from bitldp.audit import audit
 from bitldp.audit.events import clopper_pearson
@@ -96,3 +97,12 @@ def test_a_mechanism_of_a_matrix_is_known_by_its_channel():
     assert not result.passed
     assert result.exact == -math.inf
     assert result.event == "3 is reported"
+
+
+def test_a_randomize_that_returns_too_few_reports_is_named():
+    class Few(Laplace):
+        def randomize(self, x, *, rng=None):
+            return np.zeros(3)
+
+    with pytest.raises(ValueError, match="randomize must return one report for each record"):
+        audit(Few(epsilon=1.0), n=2_000, pair=(0.0, 1.0))

@@ -30,7 +30,7 @@ from bitldp.federated.wire.arrays import Layout
 from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import ServerApp
-from flwr.serverapp.strategy import FedAvg
+from flwr.serverapp.strategy import FedAvg, strategy_utils
 from flwr.supercore.task_identity import TaskIdentity
 from support.federated_app import CODEC, initial, make_client, make_server, target
 
@@ -341,5 +341,17 @@ def test_debug_prints_what_a_client_raised(capsys, threads):
         with pytest.raises(RoundFailedError):
             run_in_process(server, app, 3, threads=threads, debug=debug)
         printed = capsys.readouterr().err
-        assert printed.count("KeyError: 'layer of mine'") == (3 if debug else 0)
+        assert printed.count("KeyError: 'layer of mine'") == int(debug)  # once, whoever has it
         assert ("in dies" in printed) == debug
+
+
+def test_a_strategy_that_waits_for_more_clients_than_there_are_is_told(monkeypatch):
+    monkeypatch.setattr(strategy_utils, "sleep", lambda _: None)
+    with pytest.raises(RuntimeError, match="waits for more than the 1 of this run; give more"):
+        run_in_process(make_server(DecodingStrategy(CODEC, fraction_evaluate=0.0)), make_client(None), 1)
+
+
+def test_the_two_apps_in_the_wrong_order_are_told():
+    server, client = make_server(FedAvg()), make_client(None)
+    with pytest.raises(TypeError, match="wrong order; give the ServerApp first"):
+        run_in_process(client, server, 3)

@@ -304,3 +304,10 @@ def test_a_secure_sum_of_vectors_has_the_errors_of_its_estimate(norm: Norm) -> N
     assert told.stderr < told.local
     assert (told.epsilon, told.delta) == secure.guarantee.central(method="certificate")[:2]
     assert recommend("vector", epsilon=4.0, features=30, norm=norm).in_sum is None
+
+
+def test_a_class_that_needs_more_than_epsilon_is_told_of_in_its_row() -> None:
+    rows = recommend("frequency", epsilon=1.0, categories=6, extra=[bitldp.GRR]).rows
+    (row,) = [row for row in rows if row.name == "extra[0], GRR"]
+    assert not row.fits
+    assert "is not made from epsilon= alone; give a mechanism" in row.why

@@ -118,7 +118,7 @@ def test_a_kept_column_joins_nothing():
 def test_what_is_public_is_asked_for_all_at_once():
     with pytest.raises(PlanError, match=r"'height' its range, 'sex' its list of values, 'city' its list"):
         draft_plan(SCHEMA, epsilon=1.0, columns=PUBLIC["columns"])
-    with pytest.raises(PlanError, match="'age': the table must have exactly one"):
+    with pytest.raises(PlanError, match="'age': the table has no such column; it has height"):
         drafted(columns=["age"], intervals={}, categories={})
     with pytest.raises(PlanError, match="column 'height': is not among"):
         drafted(columns=["sex"], categories={"sex": ["f", "m"]})
@@ -166,3 +166,25 @@ def test_expected_errors_are_met():
     expected = np.array([each.error for each in draft.errors])
     # The draft is for uniform columns, and a sampled column's share of the records varies, too.
     assert np.all(np.abs(spread / expected - 1.0) < 0.05 + 5.0 / np.sqrt(2.0 * releases))
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("mean(wait (min)) by ward", ("wait (min)", "ward")),
+        ("mean(age) by wait (min), ward", ("age", "wait (min)", "ward")),
+        ('table("city, country", "by (a)")', ("city, country", "by (a)")),
+        ('share("open ( alone; or two")', ("open ( alone; or two",)),
+    ],
+)
+def test_a_name_with_brackets_or_a_comma_can_be_asked_for(text, columns):
+    (question,) = questions_of(text)
+    assert question.columns == columns
+
+
+@pytest.mark.parametrize(
+    "text", ["mean(age", "mean(age))", "mean(age) ward", "table(a) by b", "mean()", "mean(a) by "]
+)
+def test_brackets_that_do_not_fit_are_no_question(text):
+    with pytest.raises(PlanError, match="is not a question"):
+        questions_of(text)

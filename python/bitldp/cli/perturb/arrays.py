@@ -81,6 +81,12 @@ class ArrayReader:
                 self._position = start + count
                 yield batch
 
+    def chosen(self, batch: NDArray[Any], codec: ColumnCodec) -> NDArray[Any]:
+        """Return what a codec takes of a batch: the columns that it names, by their numbers."""
+        indices = [int(name) for name in codec.columns]
+        every = len(self.shape) == 1 or indices == list(range(self.shape[1]))
+        return batch if every else np.ascontiguousarray(batch[:, indices])
+
     def _numbers(self, file: BinaryIO, first: int, count: int) -> NDArray[Any]:
         """Return numbers of the file, by their index in it."""
         file.seek(self._start + first * self.dtype.itemsize)
@@ -109,12 +115,9 @@ def perturb_array(
 ) -> int:
     """Stream an array through the only codec of a plan, `rows` rows at a time; return its rows."""
     flat = len(reader.shape) == 1
-    indices = [int(name) for name in codec.columns]
-    every = flat or indices == list(range(reader.shape[1]))
 
     def released(batch: NDArray[Any], first: int) -> NDArray[Any]:
-        chosen = batch if every else np.ascontiguousarray(batch[:, indices])
-        x = codec.read(chosen, first + 1)
+        x = codec.read(reader.chosen(batch, codec), first + 1)
         moved[0] += codec.outside(x)
         reports = codec.randomize(x, rng=seed, first=first, threads=threads)
         made = codec.written_array(reports, batch.dtype)

@@ -200,7 +200,7 @@ def perturb(
     ] = False,
     decimal: Annotated[
         str | None,
-        typer.Option(metavar="C", help="Of the numbers of a text IN: a comma, with another --delimiter."),
+        typer.Option(metavar="C", help="Decimal mark of numbers in text; a comma needs another --delimiter."),
     ] = None,
     source_form: Annotated[str | None, source_format("IN")] = None,
     target_form: Annotated[
@@ -325,7 +325,8 @@ def perturb(
             total = made["total_per_record"]
             exact, claimed = (number(float(total[name]), 6) for name in ("epsilon_exact", "epsilon_claimed"))
             where = f"{target.name}/{FOLDER_REPORT}" if folder else (report or report_path(target)).name
-            condition = f", {total['given']}" if total["given"] else ""
+            assumed = [each for each in total["given"].split("; ") if each not in ("", _MADE_HERE)]
+            condition = "".join(f", {each}" for each in assumed)
             if days := made.get("memoized"):
                 condition += _over_days(days)
             print(
@@ -333,6 +334,10 @@ def perturb(
                 f"(claimed {claimed}); report in {where}",
                 file=sys.stderr if target == PIPE else sys.stdout,
             )
+
+
+#: What some laws ask of their input, and every column of categories is.
+_MADE_HERE = "one-hot input"
 
 
 def _are_many(sources: Sequence[str]) -> bool:

@@ -27,6 +27,7 @@ from bitldp.cli.perturb.perturb import (
     check_keys,
     commas_of,
     enter_output,
+    looking,
     release_of_file,
     released_batch,
     stream,
@@ -89,7 +90,7 @@ def perturb_folder(request: Request, watcher: Watcher) -> dict[str, Any]:
     inputs.survey(reads, None if keyed is None else keyed.digest)
     data = "" if keyed is None else inputs.digest(keyed.digest)
     unchanged = inputs.unchanged()
-    charge = charged(request, plan, release, None, data)
+    charge = charged(request, plan, release, None, data, look=looking(request, inputs, plan, release))
     state = None
     run = _Run(request, inputs, plan, release, form, names, watcher)
     with ExitStack() as remembering:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from bitldp.cli.commands import PIPE, FileFormat, delimiter_hint, form_of, is_pi
 from bitldp.cli.errors import CommandError, UsageError
 from bitldp.cli.perturb.arrays import ArrayReader, perturb_array
 from bitldp.cli.perturb.inputs import Inputs, ManyReader
+from bitldp.cli.perturb.looked import look_through, look_through_array, look_through_files
 from bitldp.cli.perturb.options_plan import plan_of_options
 from bitldp.cli.perturb.outputs import (
     Digested,
@@ -50,6 +52,7 @@ __all__ = [
     "check_keys",
     "commas_of",
     "enter_output",
+    "looking",
     "perturb",
     "release_of_file",
     "released_batch",
@@ -176,13 +179,15 @@ def _perturb(
         plan, warnings = plan_of_options(request, table.names, listed=source.form.kind != "csv")
     said_before(request, plan, warnings, watcher)
     reads = plan.reads if release is None else release.reads
+    commas = commas_of(request, plan)
+    look = looking(request, source if array is None else array, plan, release)
     if isinstance(source, Inputs):
         check_keys(plan, source, whole=True)
         source.survey(reads, release.digest if release is not None and release.repeatable else None)
         known = source.digest(release.digest) if release is not None and release.repeatable else ""
-        charge = charged(request, plan, release, None, known)
+        charge = charged(request, plan, release, None, known, look=look)
     else:
-        charge = charged(request, plan, release, source, rows=batch_rows(plan.codecs, seeded=False))
+        charge = charged(request, plan, release, source, look=look)
     seeds: Sequence[np.random.SeedSequence | None] = [None] * len(plan.codecs)
     if request.seed is not None:
         seeds = np.random.SeedSequence(request.seed).spawn(len(plan.codecs))
@@ -204,7 +209,6 @@ def _perturb(
                     return released_batch(rows, plan, table.names, first, seeds, request.threads, moved)
 
                 own = table.released(released) if isinstance(table, ManyReader) else released
-                commas = commas_of(request, plan)
                 # What was sent is kept in mind before the output has its name.
                 with nullcontext() if release is None else release.remembering():
                     rows = stream(table, reads, batch, own, form, written, checked, commas)
@@ -343,12 +347,12 @@ def charged(
     source: InputSource | None,
     data: str = "",
     *,
-    rows: int = 1,
+    look: Callable[[], None],
 ) -> Charged | None:
     """Charge a run to its ledger before anything is released; a repeatable one once, by its data's digest.
 
-    For one file, `source`, the digest is that of its records, which are read `rows` at a time. For several
-    files it is given as `data`.
+    For one file, `source`, the digest is that of its records. For several files it is given as `data`. `look`
+    refuses data that cannot be released: they cost nothing.
     """
     if request.ledger is None:
         if request.budget is not None:
@@ -359,9 +363,11 @@ def charged(
             raise UsageError("--reserve: needs --ledger FILE")
         return None
     _check_budget(request, request.ledger)
+    if request.budget is not None or request.ledger.exists():
+        look()
     state = None if request.after is None else _state_of(request.after)
     if release is not None and source is not None:
-        data = _records_digest(release, source, rows)
+        data = _records_digest(request, release, source)
     try:
         with Ledger.open(
             request.ledger, budget=request.budget, create=request.budget is not None, at_least=state
@@ -391,23 +397,41 @@ def charged(
         raise UsageError(f"{request.ledger}: {error}") from None
 
 
+def looking(
+    request: Request,
+    source: InputSource | Inputs | ArrayReader,
+    plan: TablePlan,
+    release: TableRelease | None,
+) -> Callable[[], None]:
+    """Return what reads an input through, and refuses what its release would refuse."""
+    rows = batch_rows(plan.codecs, seeded=False)
+    points = partial(_with_points, columns=commas_of(request, plan))
+    reads = plan.reads if release is None else release.reads
+    if isinstance(source, ArrayReader):
+        return partial(look_through_array, source, plan.codecs[0], rows)
+    if isinstance(source, Inputs):
+        return partial(look_through_files, source, reads, rows, plan.codecs, release, points)
+    return partial(look_through, source, reads, rows, plan.codecs, release, points)
+
+
 def _check_budget(request: Request, ledger: Path) -> None:
     """Refuse to begin a ledger that is there, or that would have an earlier report."""
     if request.budget is not None and ledger.exists():
-        raise UsageError(f"{ledger}: exists already; --budget creates a new ledger")
+        raise UsageError(f"{ledger}: exists already; leave --budget out to charge it")
     if request.budget is not None and request.after is not None:
         raise UsageError("--after, --budget: a new ledger has no earlier report; give only one of them")
 
 
-def _records_digest(release: TableRelease, source: InputSource, rows: int) -> str:
+def _records_digest(request: Request, release: TableRelease, source: InputSource) -> str:
     """Return the digest of a file's records, for which it is read once more, before the ledger is held.
 
     Empty where a charge does not depend on the records: without a key, and under a cap.
     """
     if not release.repeatable or release.counting:
         return ""
+    rows, commas = batch_rows(release.plan.codecs, seeded=False), commas_of(request, release.plan)
     with closing(open_reader(source).batches(release.reads, rows)) as batches:
-        return release.records_digest(batches)
+        return release.records_digest(_with_points(each, commas) for each in batches)
 
 
 def _charged_release(

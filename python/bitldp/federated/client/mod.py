@@ -133,7 +133,25 @@ OTHERS_SENTENCE = "bitldp: this client answers no messages of this kind"
 
 Answer = Callable[[Message, Context, ClientAppCallable], Message]
 
-DEBUGGING: ContextVar[bool] = ContextVar("bitldp debugging", default=False)  # to standard error, never sent
+
+class PrintedOnce:
+    """Failures that a simulation printed to standard error: each once, however many clients have it."""
+
+    def __init__(self) -> None:
+        self._seen: set[tuple[str, ...]] = set()
+
+    def show(self, error: Exception) -> None:
+        """Print a traceback, unless one of the same lines was printed."""
+        lines = traceback.extract_tb(error.__traceback__)
+        place = (type(error).__name__, *(f"{line.filename}:{line.lineno}" for line in lines))
+        if place not in self._seen:
+            self._seen.add(place)
+            traceback.print_exception(error)
+
+
+DEBUGGING: ContextVar[PrintedOnce | None] = ContextVar(
+    "bitldp debugging", default=None
+)  # to standard error, never sent
 
 
 REPORT = "report"
@@ -162,8 +180,8 @@ def refused(
 def noted(sentence: str, error: Exception, on_failure: Callable[[Exception], None] | None) -> None:
     """Tell the client of an exception, and nobody else."""
     log.warning("%s (%s)", sentence, type(error).__name__)  # its text may hold private values
-    if DEBUGGING.get():
-        traceback.print_exception(error)
+    if (shown := DEBUGGING.get()) is not None:
+        shown.show(error)
     if on_failure is not None:
         try:
             on_failure(error)

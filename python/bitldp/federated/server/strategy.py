@@ -60,6 +60,17 @@ _NOT_MEAN: dict[type[Strategy], str] = {
     FedXgbCyclic: "hands trees on",
 }
 _CAUSES = {BUDGET_SENTENCE: "budget", FAILURE_SENTENCE: "step"}
+#: What to look at, by the commonest cause of a round that failed.
+_HINTS = {
+    "failed-budget": "the clients' budget is spent; give a larger budget=, fewer rounds, or ledger='run' "
+    "in a simulation",
+    "failed-step": "a step of the client app raised an exception; run_in_process(..., debug=True) prints it",
+    "failed-other": "the client app raised an exception; run_in_process(..., debug=True) prints it",
+    "rejected-garbage": "what came is no report; pass mods=[PrivateUpdateMod(...)] to the ClientApp, and no "
+    "other mod that changes the reply",
+    "rejected-settings": "clients and server differ; give the mod and the strategy the same settings",
+    "rejected-mechanism": "clients and server differ; give the mod and the strategy the same mechanism",
+}
 _START = inspect.signature(FedAvg.start)
 _FED_AVG = tuple(inspect.signature(FedAvg).parameters)
 
@@ -102,6 +113,12 @@ class _Arrivals(NamedTuple):
         counts = {"failed": self.failed.total(), "missing": self.missing, "rejected": rejected.total()}
         counts |= {f"failed-{cause}": count for cause, count in sorted(self.failed.items())}
         return counts | {f"rejected-{reason}": count for reason, count in sorted(rejected.items())}
+
+
+def _hint(counts: Mapping[str, int]) -> str:
+    """Return what to look at, if most clients failed for one cause that is known here."""
+    known = [cause for cause in _HINTS if counts.get(cause)]
+    return f". {_HINTS[max(known, key=counts.__getitem__)]}" if known else ""
 
 
 class RoundFailedError(RuntimeError):
@@ -316,7 +333,7 @@ class DecodingStrategy(FedAvg):
             seen = ", ".join(f"{count} {name}" for name, count in counts.items() if name != "bytes-up")
             raise RoundFailedError(
                 f"round {self._turn(server_round)}: {mean.reports} of {len(self._asked)} clients sent a "
-                f"report that could be read ({seen})"
+                f"report that could be read ({seen}){_hint(counts)}"
             )
         self._attendance.came(mean.reports, mean.largest_share)
         arrays = self.updated(layout, mean.value)
@@ -389,7 +406,7 @@ class DecodingStrategy(FedAvg):
         record = reply.content.get(self.arrayrecord_key) if reply.has_content() else None
         array = record.get(REPORT) if isinstance(record, ArrayRecord) else None
         if array is None or array.stype != STYPE:
-            raise WireError("garbage", "report: the reply holds something else")
+            raise WireError("garbage", "report: the reply holds none")
         return bytes(array.data)
 
     def _weight(self, data: bytes, reply: Message) -> float:

@@ -283,6 +283,7 @@ class UpdateCodec:
         if size % features:
             raise ValueError(
                 f"mechanism: its records of {features} numbers do not divide an update of {size} coordinates"
+                f"; give a function of their number, such as lambda d: {type(mechanism).__name__}(d, ...)"
             )
         low, high = self._ends(mechanism)
         form = ReportForm(mechanism)
