@@ -15,7 +15,7 @@ from flwr.serverapp import Grid, ServerApp
 from support.federated_app import CODEC, initial, make_client
 
 LATE, DEAD = 1, 2
-PATIENCE = 35.0
+PATIENCE = 50.0
 """Seconds of a round; a client that is late takes this much, and some more."""
 
 
