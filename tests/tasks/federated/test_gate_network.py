@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -157,14 +158,67 @@ def test_a_confined_program_reaches_one_port_and_no_file_of_others(open_folder, 
     )
     home = home_of(open_folder / "home")
     with confined("nobody", home, ["bash", "-c", script]) as listening:
-        listening.settimeout(20.0)
-        one, _ = listening.accept()
-        with one:
-            assert one.recv(10) == b"in\n"
+        begun(listening)
     assert found == []
     assert not guarded.read_bytes()
     left = {path.name: path.read_text().strip() for path in home.iterdir()}
     assert left == {"run": "", "user": "65534", "networks": "1"}
+
+
+LASTING = (
+    "trap '' TERM HUP INT; sleep 600 & setsid sleep 600 & echo in > /dev/tcp/127.0.0.1/9094; sleep 600; exit"
+)
+
+
+def in_home(home: Path) -> list[int]:
+    """Return the processes that work in a folder."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (each / "cwd").readlink() == home:
+                found.append(int(each.name))
+    return found
+
+
+def begun(listening: socket.socket) -> None:
+    """Wait until the program in the namespaces has come to its port."""
+    listening.settimeout(60.0)
+    one, _ = listening.accept()
+    with one:
+        assert one.recv(10) == b"in\n"
+
+
+def test_all_that_a_confined_program_began_ends_with_the_gate(open_folder) -> None:
+    """A program that is another user is not killed with its parent: the first process has to see to it."""
+    home = home_of(open_folder / "home")
+    with confined("nobody", home, ["bash", "-c", LASTING]) as listening:
+        begun(listening)
+        assert len(in_home(home)) >= 3
+    assert in_home(home) == []
+
+
+def test_all_that_a_confined_program_began_ends_when_its_gate_is_killed(open_folder) -> None:
+    home = home_of(open_folder / "home")
+    script = (
+        "import sys; from bitldp.federated.gate import confined\n"
+        "with confined('nobody', sys.argv[1], ['bash', '-c', sys.argv[2]]) as listening:\n"
+        "    listening.settimeout(60.0)\n"
+        "    one, _ = listening.accept()\n"
+        "    print(one.recv(10).decode().strip(), flush=True)\n"
+        "    sys.stdin.read()"
+    )
+    gate = subprocess.Popen(
+        [sys.executable, "-c", script, str(home), LASTING], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with gate:
+        assert gate.stdout is not None
+        assert gate.stdout.readline() == b"in\n"
+        assert len(in_home(home)) >= 3
+        gate.kill()
+    deadline = time.monotonic() + 60
+    while in_home(home):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_an_app_is_not_started_where_it_cannot_be_confined(open_folder) -> None:
