@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from bitldp.tables import TablePlan
 from support.browsers import headless
+from support.ports import free_port
 
 pytestmark = pytest.mark.browser
 
@@ -67,11 +68,6 @@ class Wire:
     def close(self) -> None:
         """Take no more connections."""
         self._socket.close()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 @pytest.fixture
@@ -127,7 +123,7 @@ def opened(browser: Any, wire: Wire) -> None:
     from selenium.webdriver.support.ui import WebDriverWait
 
     browser.get(f"http://127.0.0.1:{wire.port}/")
-    WebDriverWait(browser, 20).until(lambda page: page.execute_script("return document.body.dataset.ready"))
+    WebDriverWait(browser, 60).until(lambda page: page.execute_script("return document.body.dataset.ready"))
 
 
 FORGET = """
@@ -137,13 +133,13 @@ asked.onsuccess = asked.onerror = asked.onblocked = () => done();
 
 
 def test_only_reports_leave_and_a_reload_renews_nothing(browser: Any, survey: tuple[Path, Wire]) -> None:
-    """Of n = 40 people's answers, 5 standard errors: a right page fails with a chance below 1e-5."""
+    """Of n = 40 people's answers, 6.5 standard errors: 4 answers, alpha 8e-11 each by the normal law."""
     filled(browser, survey, 40)
 
 
 @pytest.mark.evidence
 def test_a_thousand_people_fill_the_form_in(browser: Any, survey: tuple[Path, Wire]) -> None:
-    """1,000 people: each share and the mean within 5 standard errors, and reports of 2 bytes alone cross."""
+    """1,000 people: each answer within 6.5 standard errors, and reports of 2 bytes alone cross."""
     filled(browser, survey, 1000)
 
 
@@ -199,4 +195,4 @@ def filled(browser: Any, survey: tuple[Path, Wire], people: int) -> None:
     rows = answers.to_pylist()
     assert [row["category"] for row in rows] == [*WAYS, None]
     for row in rows:
-        assert abs(row["estimate"] - truth[row["category"]]) < 5.0 * row["stderr"]
+        assert abs(row["estimate"] - truth[row["category"]]) < 6.5 * row["stderr"]

@@ -22,6 +22,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from support.ports import free_port
+
 PROGRAMS = ("flower-superlink", "flower-supernode", "flwr")
 HERE = Path(sys.executable).parent
 
@@ -59,12 +61,6 @@ clientapp = "netapp.app:client_app"
 num-server-rounds = 2
 save-to = ""
 """
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 class Processes:
@@ -232,7 +228,7 @@ def certificates(folder: Path) -> tuple[Path, Path, Path]:
 
 def assert_all_gone(processes: Processes) -> None:
     """Hold that no process of a group is left."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while any(_alive(process.pid) for process in processes.running):  # until init has collected them
         assert time.monotonic() < deadline
         time.sleep(0.1)
