@@ -32,10 +32,10 @@ from support.network import (
     begin_network,
     certificates,
     environment,
-    free_port,
     needs_programs,
     order_run,
 )
+from support.ports import free_port
 from support.summed_app import key_pair
 
 needs_root = pytest.mark.skipif(bool(missing()), reason=f"to confine an app takes {missing()}")
@@ -347,5 +347,7 @@ def test_nothing_passes_the_gates_of_two_nodes_and_all_leaves_the_third(tmp_path
     sums = [each for each in seen if each["turn"] == evil_app.SUM_TURN]
     assert [each["kinds"] for each in sums] == [["bitldp.sum"]] * 10 + [[]] * 2, logs
     assert {each["reason"] for each in sums[10:]} == {SUM_SENTENCE}  # to a second asking
-    # of one category each: an error of 1 has a chance of 1 %, of two 5e-5; without the apps' it is 2
-    assert np.abs(np.subtract(first["sum"], [1.0, 1.0, 1.0, 0.0])).sum() <= 1.0
+    # One category each, and noise that moves a count with a chance of 2e-3. Those of the apps are there: both
+    # counts are off by one, or one by two, with a chance below 1e-5.
+    assert np.abs(np.subtract(first["sum"], [1.0, 1.0, 1.0, 0.0])).sum() <= 3.0
+    assert first["sum"][1] + first["sum"][2] >= 1.0
