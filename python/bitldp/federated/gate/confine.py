@@ -1,8 +1,8 @@
 """Confinement of an app: another user, in namespaces of its own, with one port and no other network.
 
-This file is also run by itself, as root and with the standard library alone, as the first process of the new
-namespaces. It opens the port there, hands the socket to the gate, and starts the app's program without rights.
-It ends when the program or the gate does; the kernel then kills every other process of the namespaces.
+This file is also run by itself, as root and with the standard library alone, as the first process of the
+new namespaces. It opens the port there, hands the socket to the gate, and starts the app's program without
+rights. It ends when the program or the gate does; the kernel then kills all that is left in the namespaces.
 """
 
 from __future__ import annotations
