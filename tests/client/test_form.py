@@ -128,7 +128,7 @@ def test_a_code_that_is_none_is_refused() -> None:
     [
         (
             Column(bitldp.GRR(2, epsilon=1.0), "x", categories=["a", ""], nulls="fill", fill="a"),
-            "a client calls a missing value ''",
+            "must not hold '', which a client passes for a missing value",
         ),
         (
             Column(bitldp.GRR(5, epsilon=1.0), "x", interval=(0.0, 1.0)),
