@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,16 @@ from support import evidence
 from support.cases import CASES, FAMILIES, Case
 
 VECTORS = Path(__file__).parent / "vectors" / "vectors.json"
+
+
+with suppress(ImportError):  # tests of engines and of wheels do without it
+    from hypothesis import HealthCheck, settings
+
+    # The same examples in each run, and no time limit: what a test says depends on the code alone.
+    settings.register_profile(
+        "tests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    )
+    settings.load_profile("tests")
 
 
 @pytest.fixture(scope="session")

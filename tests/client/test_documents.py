@@ -178,7 +178,7 @@ def test_reports_that_are_none_are_refused() -> None:
     mechanism = bitldp.GRR(9, epsilon=1.0)
     with pytest.raises(ValueError, match=r"reports: 1 bytes each are needed, not 2, at index 1"):
         client_reports(mechanism, [b"\x10", b"\x10\x00"])
-    with pytest.raises(ValueError, match=r"reports: bits behind the codes, at index 0"):
+    with pytest.raises(ValueError, match=r"reports: bits are set after the codes, at index 0"):
         client_reports(mechanism, [b"\x11"])
     with pytest.raises(TypeError, match=r"reports: must be bytes, not str"):
         client_reports(mechanism, ["\x11"])  # type: ignore[list-item]

@@ -128,7 +128,7 @@ def test_a_code_that_is_none_is_refused() -> None:
     [
         (
             Column(bitldp.GRR(2, epsilon=1.0), "x", categories=["a", ""], nulls="fill", fill="a"),
-            "a client calls a missing value ''",
+            "must not hold '', which a client passes for a missing value",
         ),
         (
             Column(bitldp.HeavyHitters(epsilon=1.0, alphabet="ab", length=3), "x"),

@@ -142,7 +142,7 @@ ESTIMATED: dict[str, Any] = {
 @pytest.mark.statistical
 @pytest.mark.parametrize("kind", ESTIMATED)
 def test_fresh_reports_of_the_library_are_estimated_to_the_truth(kind: str, path: Path) -> None:
-    """N = 10,000 reports with keys of the operating system; within 5 standard errors, alpha below 1e-5."""
+    """N = 10,000 reports with keys of the operating system; within 7 standard errors, alpha 3e-12 each."""
     mechanism, rng = ESTIMATED[kind], np.random.default_rng(11)
     document = open_document(mechanism.client_document())
     record = document.program.records[0]
@@ -160,7 +160,7 @@ def test_fresh_reports_of_the_library_are_estimated_to_the_truth(kind: str, path
         if record.below is not None
         else mechanism.estimate_mean(received)
     )
-    assert (np.abs(estimate.value - truth) < 5.0 * estimate.stderr).all()
+    assert (np.abs(estimate.value - truth) < 7.0 * estimate.stderr).all()
     assert len(set(reports)) > 1
 
 

@@ -105,7 +105,7 @@ def test_a_document_that_does_not_hold_is_refused(
 def test_a_text_that_is_no_document_is_refused() -> None:
     for text, match in (
         ("", "not JSON"),
-        ("[]", "no JSON object"),
+        ("[]", "not a JSON object"),
         ("{}", "bitldp: is missing"),
         (GRR.replace(",", ", ", 1), "not canonical"),
         (GRR[:-1] + ',"unit":"record"}', "not canonical"),
@@ -114,7 +114,7 @@ def test_a_text_that_is_no_document_is_refused() -> None:
         ('{"a":' * 20 + "1" + "}" * 20, "more than 16"),
         ('{"a":"' + "b" * 8_000_001 + '"}', "8,000,000 bytes"),
         ('{"a":NaN}', "not JSON"),
-        (GRR.replace('"width":1', '"width":2'), "sha256: is not that"),
+        (GRR.replace('"width":1', '"width":2'), "sha256: does not match"),
     ):
         with pytest.raises(DocumentError, match=match):
             open_document(text)

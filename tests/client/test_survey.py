@@ -123,7 +123,7 @@ def opened(browser: Any, wire: Wire) -> None:
     from selenium.webdriver.support.ui import WebDriverWait
 
     browser.get(f"http://127.0.0.1:{wire.port}/")
-    WebDriverWait(browser, 20).until(lambda page: page.execute_script("return document.body.dataset.ready"))
+    WebDriverWait(browser, 60).until(lambda page: page.execute_script("return document.body.dataset.ready"))
 
 
 FORGET = """
@@ -133,17 +133,17 @@ asked.onsuccess = asked.onerror = asked.onblocked = () => done();
 
 
 def test_only_reports_leave_and_a_reload_renews_nothing(browser: Any, survey: tuple[Path, Wire]) -> None:
-    """Of n = 40 people's answers, 5 standard errors: a right page fails with a chance below 1e-5."""
-    filled(browser, survey, 40)
+    """Of n = 40 people's answers, 6.5 standard errors: 4 answers, alpha 8e-11 each by the normal law."""
+    filled(browser, survey, 40, 6.5)
 
 
 @pytest.mark.evidence
 def test_a_thousand_people_fill_the_form_in(browser: Any, survey: tuple[Path, Wire]) -> None:
     """1,000 people: each share and the mean within 5 standard errors, and reports of 2 bytes alone cross."""
-    filled(browser, survey, 1000)
+    filled(browser, survey, 1000, 5.0)
 
 
-def filled(browser: Any, survey: tuple[Path, Wire], people: int) -> None:
+def filled(browser: Any, survey: tuple[Path, Wire], people: int, far: float) -> None:
     """Fill the form in for so many people; compare the socket, the file and the estimates."""
     folder, wire = survey
     opened(browser, wire)
@@ -195,4 +195,4 @@ def filled(browser: Any, survey: tuple[Path, Wire], people: int) -> None:
     rows = answers.to_pylist()
     assert [row["category"] for row in rows] == [*WAYS, None]
     for row in rows:
-        assert abs(row["estimate"] - truth[row["category"]]) < 5.0 * row["stderr"]
+        assert abs(row["estimate"] - truth[row["category"]]) < far * row["stderr"]

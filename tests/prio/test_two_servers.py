@@ -68,14 +68,14 @@ def test_a_mean_is_that_of_the_records_within_its_interval() -> None:
 
 @pytest.mark.slow
 def test_a_mean_of_vectors_is_that_of_the_records_within_its_intervals() -> None:
-    """Some are longer than the norm. Of 20 features none is off by five standard errors: a chance of 1e-5."""
+    """Some are longer than the norm. Of 20 features none is off by seven standard errors: alpha 5e-11."""
     of = survey(Vector(20, 2.0))
     x = np.random.default_rng(1).normal(size=(60, 20))
     x *= np.linspace(0.5, 6.0, 60)[:, None] / np.linalg.norm(x, axis=1, keepdims=True)
     truth = x * np.minimum(1.0, 2.0 / np.linalg.norm(x, axis=1, keepdims=True))
     made = collected(of, x)
     assert (made.n, made.value.shape) == (60, (20,))
-    assert np.abs(made.value - truth.mean(axis=0)).max() < 5.0 * made.stderr[0] < 0.5
+    assert np.abs(made.value - truth.mean(axis=0)).max() < 7.0 * made.stderr[0] < 0.7
     with pytest.raises(ValueError, match=r"^x: must be one record"):
         of.report(x[:2])
 
@@ -86,13 +86,13 @@ def test_the_noise_of_vectors_is_that_of_two_servers() -> None:
     of = survey(Vector(50, 3.0), epsilon=1.0)
     assert 0.999 < of.guarantee.epsilon <= 1.0
     assert of.guarantee == of._noise.guarantee.central(2)
-    kind, servers = of.kind, two(of)
+    kind = of.kind
     assert isinstance(kind, Vector)
-    totals = [_parted("total", each.total(), 2)[1] for each in servers]
-    noise = np.array(of._prio.unshard(totals), dtype=float)
+    totals = [[_parted("total", each.total(), 2)[1] for each in two(of)] for _ in range(4)]
+    noise = np.array([of._prio.unshard(each) for each in totals], dtype=float)
     alone = continuous_sigma(1.0, 1e-6) * 2.0 * 3.0 / kind.step
-    assert noise.shape == (64,)
-    # 64 numbers: their mean square is off by 0.18 on average, and here by less than five times that
+    assert noise.shape == (4, 64)
+    # 256 numbers: their mean square is off by 0.09 on average, and here by less than ten times that
     assert 0.1 < np.mean(noise**2) / (2.0 * alone * alone) < 1.05 * 1.9
 
 
@@ -141,9 +141,9 @@ def test_a_liar_with_longer_vectors_is_dropped() -> None:
 
 @pytest.mark.statistical
 def test_the_noise_has_the_variance_of_two_servers() -> None:
-    """Of 200 sums of five counts each (n = 1,000); alpha 1e-6 by five standard errors of a variance."""
+    """Of 800 sums of five counts each (n = 4,000): 7.5 standard errors of a variance, alpha below 1e-12."""
     of = survey(Histogram(5), epsilon=1.0)
-    servers = [server.total for _ in range(200) for server in two(of)]
+    servers = [server.total for _ in range(800) for server in two(of)]
     law = of._noise.law
     rows = [
         of._prio.unshard([_parted("total", total(), 2)[1], _parted("total", other(), 2)[1]])
@@ -152,7 +152,7 @@ def test_the_noise_has_the_variance_of_two_servers() -> None:
     values = np.array(rows, dtype=float).ravel()
     expected = 2.0 * law.variance
     fourth = 6.0  # kurtosis of two-sided geometric noise is about 6, of the sum of two less
-    assert abs(np.mean(values**2) / expected - 1.0) < 5.0 * math.sqrt((fourth - 1.0) / len(values))
+    assert abs(np.mean(values**2) / expected - 1.0) < 7.5 * math.sqrt((fourth - 1.0) / len(values))
     assert of.guarantee.epsilon <= 1.0
 
 

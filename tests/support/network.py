@@ -228,7 +228,7 @@ def certificates(folder: Path) -> tuple[Path, Path, Path]:
 
 def assert_all_gone(processes: Processes) -> None:
     """Hold that no process of a group is left."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while any(_alive(process.pid) for process in processes.running):  # until init has collected them
         assert time.monotonic() < deadline
         time.sleep(0.1)

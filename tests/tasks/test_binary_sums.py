@@ -80,11 +80,11 @@ def test_many_users_by_the_tails_of_scipy(p, q):
 
 @pytest.mark.slow
 def test_a_million_users_take_seconds():
-    start = time.perf_counter()
+    start = time.process_time()
     found = [
         summed_central_epsilon(bitldp.WarnerRR(epsilon=1.0), n, 1e-6) for n in (5_000, 100_000, 1_000_000)
     ]
-    assert time.perf_counter() - start < 60.0
+    assert time.process_time() - start < 60.0
     assert found[0] > 4.0 * found[1] > 12.0 * found[2] > 0.0
     # The sum is near a normal one of variance n p (1 - p), which two inputs move by p - q.
     p = 1.0 / (1.0 + math.exp(-1.0))

@@ -209,7 +209,7 @@ def test_noise_with_another_shape_is_no_clamped_noise():
 @pytest.mark.slow
 def test_sums_of_skellam_noise():
     """As one over the root of n, since noise adds up: delta of one is that of the mechanism."""
-    started = time.perf_counter()
+    started = time.process_time()
     mechanism = Skellam(1, epsilon=20.0, delta=1e-6, output_bits=9)
     found = [summed_central_epsilon(mechanism, n, 1e-6) for n in (1, 10, 1000)]
     assert found[0] <= 20.0 * (1.0 + 1e-3)
@@ -217,7 +217,7 @@ def test_sums_of_skellam_noise():
     # normal noise of the same variance, n-fold
     sigma = mechanism.sigma * math.sqrt(1000.0)
     assert found[2] == pytest.approx(epsilon_of(2.0 / sigma, 1e-6), rel=0.02)
-    assert time.perf_counter() - started < 60.0
+    assert time.process_time() - started < 60.0
 
 
 @pytest.mark.parametrize(

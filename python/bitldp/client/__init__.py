@@ -1,7 +1,7 @@
-"""Clients that are not Python: a mechanism as data, which another program reads, checks and runs.
+"""Clients in other languages: a mechanism as data, which another program reads, checks and runs.
 
-`Mechanism.client_document` writes a document, of the schema docs/reference/client.schema.json, and
-`open_document` reads it back, as every client does.
+`Mechanism.client_document` writes a document of the schema docs/reference/client.schema.json. `open_document`
+reads and checks it, as every client does.
 """
 
 from __future__ import annotations

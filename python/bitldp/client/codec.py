@@ -1,4 +1,4 @@
-"""Codecs of clients: what makes codes of the values of a record, beside those of the core."""
+"""Codecs of clients that the core does not have: they turn the values of a record into codes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["Codec", "Item", "OneHot", "Placed", "Signs"]
 
 @dataclass(frozen=True)
 class Placed:
-    """Codec of a number by a draw of its own: dithered to a point, whose bits go into a channel of bits."""
+    """Codec of a number: dithered with a key of its own to a point, whose bits go into a channel of bits."""
 
     grid: Grid
 
 
 @dataclass(frozen=True)
 class Signs:
-    """Codec of some numbers at once: each dithered to an end of the interval, all together as one symbol."""
+    """Codec of several numbers: each is dithered to an end of the interval, and all make one code."""
 
     grid: Grid
     columns: int
@@ -32,7 +32,7 @@ class Signs:
 
 @dataclass(frozen=True)
 class OneHot:
-    """Codec of a category: as many entries as there are categories, `top` for its own and 0 elsewhere."""
+    """Codec of a category: a vector of one entry a category, `top` for the given one and 0 elsewhere."""
 
     categories: int
     top: int
@@ -40,16 +40,17 @@ class OneHot:
 
 @dataclass(frozen=True)
 class Item:
-    """Codec of a set: one of its items, drawn in secret.
+    """Codec of a set: draws one of its items in secret.
 
     Attributes
     ----------
     items : int
-        Columns of a record.
+        Number of possible items: the columns of a record.
     padding : int
-        How many items a smaller set is padded to, by dummies behind the items.
+        Number of items that a smaller set is padded to. The dummies have the codes after those of the items.
     signs : bool
-        Whether items have numbers on [-1, 1], NaN where they are not there: a sign is drawn by the number.
+        True where each item has a number on [-1, 1], NaN for an item that the set lacks. The code then holds
+        a sign, drawn with the number's chance.
     """
 
     items: int
@@ -58,16 +59,16 @@ class Item:
 
     @property
     def codes(self) -> int:
-        """How many codes there are: items and dummies, or pairs of one and a sign."""
+        """Number of codes: one for each item and dummy, twice as many with signs."""
         return (self.items + self.padding) * (1 + self.signs)
 
     @property
     def streams(self) -> int:
-        """Keys, behind those of the channel: of the sign, and of the item."""
+        """Number of keys after those of the channel: one for the sign if any and one for the item."""
         return 1 + self.signs
 
     def drawn(self, values: NDArray[Any], keys: Sequence[bytes]) -> NDArray[np.int64]:
-        """Return the code of each record."""
+        """Return a code for each record, shape (n,)."""
         members = ~np.isnan(values) if self.signs else values.astype(np.bool_)
         items = sampled_items(members, self.padding, keys[-1], 0)
         return signed_items(items, values, keys[0], 0) if self.signs else items

@@ -1,4 +1,4 @@
-"""A client document that was opened: its promise, its program, and the reports it makes."""
+"""Client documents that were opened: what they promise, and the reports that they make."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ __all__ = [
 ]
 
 UPDATE_SLACK = 1.0 - 2.0**-48
-"""Factor of a clipped norm, so that rounding of the products never leads past it."""
+"""Factor of the norm that a vector is clipped to, below 1 so that rounding never exceeds the norm."""
 
 
 @dataclass(frozen=True)
 class KeyedAnswers:
-    """How reports follow from a key that stays with the client.
+    """Rules by which reports follow from a key that stays with the client.
 
     Attributes
     ----------
     context : bytes
-        Purpose of the randomness.
+        Purpose of the randomness; another context gives other reports.
     column : int
-        Number of the record's first column among all under the key and context.
+        Number of the record's first column among all columns under the same key and context.
     id : {"u64", "digest", "text"}
-        What names a record: a number, 32 bytes, or a text, of which SHA-256 makes them.
+        Form of a record's name: a number of 64 bits, 32 bytes, or a text whose SHA-256 is these bytes.
     apart : bool
-        Whether each part of a record is a value by itself, whose first column follows those of the parts
-        before it.
+        True where each part of a record is keyed by itself. Its first column is numbered after the columns of
+        the parts before it.
     """
 
     context: bytes
@@ -56,22 +56,22 @@ class KeyedAnswers:
 
 @dataclass(frozen=True)
 class ModelUpdate:
-    """How a model's update becomes records, and a report of them a message to a server.
+    """Rules that turn a model's update into records, and their report into a message to the server.
 
     Attributes
     ----------
     clip : float
-        Norm that a vector is clipped to.
+        Largest norm of an update, above 0.
     norm : {"l2", "l1", "linf"}
-        Which one. "l2" and "l1" scale what is longer; "linf" clips each coordinate.
+        Norm that is limited. "l2" and "l1" scale an update that is too long; "linf" clips each coordinate.
     low, high : float
-        What -clip and clip are mapped to, linearly.
+        Ends of the mechanism's interval. [-clip, clip] is mapped to [low, high] linearly.
     records : int
-        Records that a vector is cut into, one behind the other.
+        Number of records of equal length that the vector is cut into.
     header : bytes
-        What stands before the checksum and the packed codes.
+        First bytes of the message. The checksum and the packed codes follow.
     rows : int
-        Updates that a vector is, one behind the other, each of which is clipped by itself.
+        Number of updates of equal length in the vector. Each is clipped by itself.
     """
 
     clip: float
@@ -83,13 +83,13 @@ class ModelUpdate:
     rows: int = 1
 
     def values(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return clipped rows on the mechanism's interval; sums may be made in any order."""
+        """Return the clipped rows, mapped to the mechanism's interval; a client may sum in any order."""
         clipped = np.concatenate([self._clipped(row) for row in vector.reshape(self.rows, -1)])
         shares = 0.5 + 0.5 * (clipped / self.clip)
         return np.clip(self.low + (self.high - self.low) * shares, self.low, self.high)
 
     def _clipped(self, row: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return an update of at most the norm."""
+        """Return an update whose norm is at most `clip`."""
         if self.norm == "linf":
             return np.clip(row, -self.clip, self.clip)
         largest = np.abs(row).max(initial=0.0)
@@ -98,26 +98,26 @@ class ModelUpdate:
         return unit * (self.clip * UPDATE_SLACK / length) if length * largest > self.clip else row
 
     def message(self, codes: bytes) -> bytes:
-        """Return header, checksum and packed codes."""
+        """Return the bytes to send: the header, a checksum and the packed codes."""
         return sealed(self.header, codes)
 
 
 @dataclass(frozen=True)
 class Promise:
-    """Promise of a report, for people and for the server.
+    """Statement of what a report costs, for people and for the server.
 
     Attributes
     ----------
     mechanism : str
-        What it is called; shown, and never read.
+        Name of the mechanism, for people alone; no program reads it.
     fingerprint : bytes
-        16 bytes that tell mechanisms apart whose reports must not be mixed.
+        16 bytes, the same for mechanisms whose reports may be mixed.
     epsilon, delta : float
-        Of a record.
+        Privacy of one report about a record, between any two records.
     unit : {"record", "feature"}
-        What the claim was about.
+        Unit of the mechanism's own claim.
     given : str
-        What epsilon takes as known or as public; empty where it takes nothing.
+        What epsilon takes as public; empty where it takes nothing.
     """
 
     mechanism: str
@@ -130,24 +130,24 @@ class Promise:
 
 @dataclass(frozen=True)
 class ClientDocument:
-    """A document whose claims were checked: what it does to a record, and what that costs.
+    """Document whose claims were checked: it makes reports, and states what one costs.
 
     Attributes
     ----------
     promise : Promise
         Name, fingerprint and epsilon, as the document has them.
     program : ClientProgram
-        What is done to a record.
+        Steps that turn a record into a report.
     keyed : KeyedAnswers or None
-        How a client answers for ever alike; None where each report is drawn anew.
+        Rules that give a record the same report each time; None where each report is drawn anew.
     spends : (str, int) or None
-        Name of a ledger, and how many reports it allows.
+        Name of the client's ledger, and the number of reports that it allows. None sets no limit.
     text : str
-        The document.
+        The document itself.
     update : ModelUpdate or None
-        What a vector goes through before the program, and a report behind it.
+        Rules for a model's update; None for a document of records.
     header : bytes
-        What a report stands behind, with a checksum; empty where it is sent as it is.
+        Header of a message, before its checksum and report; empty where reports are sent alone.
     """
 
     promise: Promise
@@ -160,23 +160,24 @@ class ClientDocument:
 
     @property
     def epsilon(self) -> float:
-        """Epsilon of a report, computed from the integers of the document and rounded up."""
+        """Epsilon of a report between any two records, from the document's integers and rounded up."""
         return exact_of(self.program, self.promise, self.update)
 
     @property
     def delta(self) -> float:
-        """Chance with which epsilon may fail; 0 for every pure mechanism."""
+        """Chance with which epsilon may fail; 0 for a pure mechanism."""
         return self.promise.delta
 
     @property
     def fingerprint(self) -> str:
-        """Name that the server gives the mechanism: 32 hexadecimal digits."""
+        """Fingerprint of the mechanism, in 32 hexadecimal digits."""
         return self.promise.fingerprint.hex()
 
     def report_bytes(self, records: int = 1) -> int:
-        """Return the bytes of the reports of so many records in one call; of an update, its message's.
+        """Return the number of bytes that `randomize` gives for so many records.
 
-        Behind a header, a message is about one record.
+        For a document of updates, it is the length of a message; `records` is ignored. A message with a
+        header is about one record.
         """
         if self.update is None:
             before = len(self.header) + CHECKSUM.size if self.header else 0
@@ -184,7 +185,7 @@ class ClientDocument:
         return len(self.update.message(b"")) + self.program.report_bytes(self.update.records)
 
     def sentence(self) -> str:
-        """Return what a person should know before they answer."""
+        """Return the words that a person should read before they answer."""
         delta = f" (but for a chance of {self.delta:.2g})" if self.delta else ""
         times = math.exp(min(self.epsilon, 700.0))
         again = "Each further report costs as much again."
@@ -197,20 +198,25 @@ class ClientDocument:
         )
 
     def randomize_update(self, vector: ArrayLike, *, rng: RandomSource = None) -> bytes:
-        """Return the message about a model's update: clipped, randomized, packed behind its header.
+        """Return the message about a model's update, which is clipped, randomized and packed.
 
         Parameters
         ----------
         vector : array_like of float, shape (coordinates,) or (rows, coordinates)
-            The update; several of them, where the document is of so many rows.
+            The update, or `rows` updates where the document is about several.
         rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
+            None draws fresh 256-bit keys from the operating system. A seed is for tests and experiments only:
+            the same seed on two inputs reveals where they differ.
+
+        Returns
+        -------
+        bytes
+            Header, checksum and packed codes; as many bytes as `report_bytes` says.
 
         Raises
         ------
         ValueError
-            For a document of no update, another shape, or coordinates that are not finite.
+            For a document of records, another shape, or coordinates that are not finite.
         """
         update, records = self.update, self.program.records
         if update is None:
@@ -225,29 +231,35 @@ class ClientDocument:
         return update.message(self.randomize(update.values(values.ravel()), rng=rng))
 
     def randomize(self, *x: ArrayLike, rng: RandomSource = None) -> bytes:
-        """Return the report of a record: bytes that may be sent.
+        """Return the report about a record, in bytes that may be sent.
 
         Parameters
         ----------
         *x : array_like
-            The values of a record, or of n records, for each of the `program.records`: numbers, or categories
-            by code or by label; numpy.datetime64 where the document states a unit of time.
+            An array for each of `program.records`, of shape (columns,) or (n, columns): numbers, or
+            categories by code or by label. numpy.datetime64 is for documents that state a unit of time.
         rng : None, int, SeedSequence or Generator
-            None: fresh 256-bit keys of the operating system. The others reproduce, for tests and experiments
-            only: a key that is used on two inputs reveals where they differ.
+            None draws fresh 256-bit keys from the operating system. A seed is for tests and experiments only:
+            the same seed on two inputs reveals where they differ.
+
+        Returns
+        -------
+        bytes
+            The packed codes, behind header and checksum where the document has a header; as many bytes as
+            `report_bytes` says.
 
         Raises
         ------
         ValueError, TypeError
-            For a value that the mechanism refuses; its place is named, never the value. For several records
-            where reports stand behind a header.
+            For a value that the mechanism refuses. The error names its place, never the value. For several
+            records where the document has a header.
         """
         records = self.program.records
         if len(x) != len(records):
             raise ValueError(f"x: {len(records)} arrays are needed, got {len(x)}")
         values = [_values(each, record) for each, record in zip(x, records, strict=True)]
         if len({len(each) for each in values}) > 1:
-            raise ValueError("x: the arrays must be of as many records")
+            raise ValueError("x: the arrays must have the same number of records")
         if self.header and len(values[0]) != 1:
             raise ValueError("x: a message is about one record")
         fresh = [os.urandom(32) if key is None else key for key in keys(rng, self.program.streams)]
@@ -256,12 +268,12 @@ class ClientDocument:
 
 
 def counted(many: int, unit: str) -> str:
-    """Return a number of things in words."""
+    """Return a number and its unit, such as "1 byte" or "2 bytes"."""
     return f"{many:,} {unit}{'' if many == 1 else 's'}"
 
 
 def _values(x: ArrayLike, record: ClientRecord) -> NDArray[Any]:
-    """Return values of a record as an array of its columns; labels become codes."""
+    """Return values as an array of shape (n, columns); labels become codes."""
     values = np.asarray(x)
     if record.labels is not None and values.dtype.kind in "US":
         known = [{label: code for code, label in enumerate(texts)} for texts in record.texts]
@@ -276,7 +288,7 @@ def _values(x: ArrayLike, record: ClientRecord) -> NDArray[Any]:
     if values.dtype.kind not in kinds:
         raise TypeError(f"x: must be {wanted}, not {values.dtype}")
     if values.size % record.columns or not values.size:
-        raise ValueError(f"x: {values.size} values are not records of {record.columns}")
+        raise ValueError(f"x: {values.size} values do not make records of {record.columns} values each")
     values = values.reshape(-1, record.columns)
     if not record.real and ((values < 0) | (values >= np.array(record.codes))).any():
         raise ValueError(f"x: a category is not below {record.below}")
@@ -284,11 +296,11 @@ def _values(x: ArrayLike, record: ClientRecord) -> NDArray[Any]:
 
 
 def exact_of(program: ClientProgram, promise: Promise, update: ModelUpdate | None) -> float:
-    """Return epsilon of a report from the integers of a program."""
+    """Return epsilon of a report, computed from the integers of a program and rounded up."""
     one = program.epsilon(promise.delta, promise.epsilon)
     return one if update is None or update.records == 1 else composed(one, update.records)
 
 
 def within(exact: float, claimed: float) -> bool:
-    """Tell whether a claimed epsilon is the exact one: equal, or apart by the rounding of a sum."""
+    """Tell whether a claimed epsilon is the exact one, up to the rounding of a sum."""
     return exact == claimed or abs(exact - claimed) <= rounding(exact)

@@ -1,4 +1,4 @@
-"""Rules of how record, draw, codec and channel of a document fit each other, and what a report then holds."""
+"""Rules by which record, draw, codec and channel of a document fit, and the fields of a report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["fields_of", "fields_of_parts"]
 
 
 def fields_of(program: ClientProgram, fields: Fields) -> tuple[Part, ...]:
-    """Return the fields of a report of a program that is no list of parts.
+    """Return the fields of a report of a program without parts.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def fields_of(program: ClientProgram, fields: Fields) -> tuple[Part, ...]:
 
 
 def _coded(program: ClientProgram, record: ClientRecord, columns: int, fields: Fields) -> int:
-    """Return how many codes go into the channel; refuse a codec that does not make its inputs."""
+    """Return the number of codes that go into the channel; refuse a codec that does not make its inputs."""
     codec, takes = program.codec, _points(program)
     wrong = fields.refuse("codec", "does not make the inputs of the channel")
     if codec is None or isinstance(codec, (OneHot, Item)):
@@ -89,7 +89,7 @@ def _coded(program: ClientProgram, record: ClientRecord, columns: int, fields: F
 
 
 def _categories(program: ClientProgram, record: ClientRecord, columns: int, fields: Fields) -> int:
-    """Return how many codes go into the channel, of categories, sets, and what is selected from."""
+    """Return the number of codes that go into the channel: of categories, sets or a vector to select from."""
     codec, takes = program.codec, _points(program)
     wrong = fields.refuse("codec", "does not make the inputs of the channel")
     if isinstance(codec, Item):
@@ -117,7 +117,7 @@ def _of_items(codec: Item, record: ClientRecord) -> bool:
 
 
 def _points(program: ClientProgram) -> int | None:
-    """Return how many codes the channel takes for one value."""
+    """Return the number of codes that the channel knows for one value; None where there is no one number."""
     channel = program.channel
     if isinstance(channel, Cube):
         return 2
@@ -197,16 +197,18 @@ def _second(program: ClientProgram, fields: Fields) -> None:
 
 
 def fields_of_parts(program: ClientProgram, fields: Fields) -> tuple[Part, ...]:
-    """Return the fields of a report of parts: those of all of them, or of the columns that are drawn.
+    """Return the fields of a report of a program with parts: of all parts, or of the columns drawn.
 
     Raises
     ------
     DocumentError
-        For parts that are drawn from, and are not of one field each.
+        For a draw of columns whose parts do not have one field each, or any other parts that do not fit.
     """
     parts, draw = program.parts, program.draw
     if draw is None and program.record is not None:
-        raise fields.refuse("record", "is for parts whose columns are drawn; others have their own")
+        raise fields.refuse(
+            "record", "is for parts whose columns are drawn; other parts have records of their own"
+        )
     if draw is None:
         return tuple(field for part in parts for field in part.fields)
     if draw.kind != "coordinates" or not isinstance(draw, PublicDraw) or not program.chunked:
@@ -233,7 +235,7 @@ def fields_of_parts(program: ClientProgram, fields: Fields) -> tuple[Part, ...]:
 
 
 def _cells(program: ClientProgram, record: ClientRecord, fields: Fields) -> None:
-    """Refuse cells of a record that are no categories of the columns of the parts."""
+    """Refuse cells that do not give a category of each column of the parts."""
     wrong = fields.refuse("cells", "do not make the columns of the parts")
     below: list[int] = []
     for part in program.parts:

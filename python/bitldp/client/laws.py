@@ -1,4 +1,4 @@
-"""Channels as data: the integers that a sampler compares with, and the channel that they make again."""
+"""Channels as data: the integers that a sampler compares with are written, and read back as a channel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_CATEGORIES = 1 << 24
 
 
 def written(channel: Any) -> dict[str, Any]:
-    """Return a channel as JSON values."""
+    """Return a channel as values of JSON."""
     fields = _WRITERS[type(channel)](channel)
     return fields | {"mute": True} if getattr(channel, "mute", False) else fields
 
@@ -159,7 +159,7 @@ def read(fields: Fields) -> Any:
     try:
         return make()
     except (ValueError, TypeError, OverflowError):
-        # The core says what is wrong in words that may show a number.
+        # The message of the core may show a number of the document.
         raise fields.refuse("kind", "the integers of this channel make no law") from None
 
 

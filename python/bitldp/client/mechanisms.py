@@ -1,4 +1,4 @@
-"""Mechanisms as documents, and the reports of their clients: what a mechanism takes of this room."""
+"""Functions that give a mechanism its client document, and read the reports of its clients."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 NO_DOCUMENT = "its draws are made in Python, and no other client makes the same"
-"""Reason of a mechanism that says no other."""
+"""Reason for having no document, of a mechanism that states no other."""
 
 
 def client_document(
@@ -49,20 +49,22 @@ def client_document(
     Parameters
     ----------
     dtype : {"float32", "float64"}
-        Of the numbers that a client gives; a number is dithered in its own precision. Nothing to categories.
+        Type of the numbers that a client passes. A number is dithered in its own precision. Ignored for
+        categories.
     spends : (str, int), optional
-        Name of a ledger of the client, and how many reports it may send, at least 1. None: no limit but the
-        client's own.
+        Name of a ledger of the client, and the number of reports that it may send, at least 1. None: the
+        document sets no limit.
     header : bool
-        Whether a client puts the header of the wire format and a checksum before each report, which is then a
-        message about one record: `client_reports` refuses those of another mechanism, and damaged ones.
+        Whether a client puts the header of the wire format and a checksum before each report. Such a message
+        is about one record. `client_reports` refuses damaged messages, and those of another mechanism.
 
     Returns
     -------
     str
         Canonical JSON of schema version 1 (docs/reference/client.schema.json): the integers of the law, the
-        exact epsilon, the layout of a report and a golden report for a self-test. No code, and nothing
-        secret. `bitldp.client.open_document` reads it back, `bitldp.client.client_reports` what clients send.
+        exact epsilon between any two records, the layout of a report, and a golden report for a self-test. It
+        holds no code and no secret. `bitldp.client.open_document` reads it back, and
+        `bitldp.client.client_reports` reads what clients send.
 
     Raises
     ------
@@ -80,18 +82,18 @@ def client_document(
 
 
 def no_program(self: Any, numbers: Type) -> ClientProgram:
-    """Return the work of a client on a record whose numbers are of a type: here, none.
+    """Refuse to make a program for clients, as a mechanism does that has none.
 
     Raises
     ------
     NoDocumentError
-        Where no client can do it.
+        Always; the message says why.
     """
     raise no_document(self, self._no_document)
 
 
 def no_document(mechanism: Any, reason: str) -> NoDocumentError:
-    """Return the refusal to write a document."""
+    """Return the error that a mechanism has no document, for a reason."""
     return NoDocumentError(f"{type(mechanism).__name__}: has no client document, since {reason}")
 
 
@@ -103,7 +105,7 @@ def document_of(
     update: ModelUpdate | None = None,
     header: bool = False,
 ) -> str:
-    """Return the document of a mechanism, of keyed answers by it, or of a model's update; see `write`."""
+    """Return the document of a mechanism, with rules for keyed answers or a model's update; see `write`."""
     kind: Type = "f32" if checks.choice("dtype", dtype, ("float32", "float64")) == "float32" else "f64"
     program, guarantee = mechanism._program(kind), mechanism.guarantee
     promise = _promise(mechanism, guarantee)
@@ -115,7 +117,7 @@ def document_of(
 
 
 def _header(mechanism: Any, program: ClientProgram) -> Header:
-    """Return what stands before a report of one record."""
+    """Return the header of a message about one record."""
     try:
         return record_header(
             type(mechanism).__name__,
@@ -139,14 +141,14 @@ def _promise(mechanism: Any, guarantee: Guarantee) -> Promise:
 
 
 def _golden(mechanism: Any, program: ClientProgram) -> list[NDArray[Any]]:
-    """Return the mechanism's own codes of the golden values of each record of its program."""
+    """Return the codes that the mechanism itself makes of the golden values, an array for each field."""
     inputs = golden_inputs(program)
     if hasattr(mechanism, "_without_labels"):  # of several attributes, each with labels or without
         mechanism = mechanism._without_labels()
     by_kind = [[each for each in inputs if (each.dtype.kind == "f") == real] for real in (True, False)]
     tables = [np.concatenate(each, axis=1) for each in by_kind if each]
     arguments = [each[:, 0] if each.shape[1] == 1 else each for each in tables]
-    # Labels of a set's items are no values.
+    # The labels of a set name its items; they are not values.
     labels = None if isinstance(program.codec, Item) else getattr(mechanism, "labels", None)
     if labels is not None:
         arguments = [labels[each] if each.dtype.kind == "u" else each for each in arguments]
@@ -155,27 +157,27 @@ def _golden(mechanism: Any, program: ClientProgram) -> list[NDArray[Any]]:
 
 
 def client_reports(mechanism: Any, reports: Sequence[bytes]) -> Any:
-    """Return the reports that clients sent as the mechanism's `decode` and estimators take them.
+    """Return reports that clients sent, in the form that the mechanism's `decode` and estimators take.
 
     Parameters
     ----------
     mechanism : Mechanism
-        Whose document the clients have.
+        Mechanism whose document the clients have.
     reports : sequence of bytes
-        Of one record each, all of them with the header of the wire format or none.
+        Reports about one record each. All have the header of the wire format, or none has.
 
     Returns
     -------
     ndarray or tuple of ndarray
-        As `randomize` of the mechanism gives reports of as many records.
+        The same arrays as `randomize` of the mechanism gives for n records, n = ``len(reports)``.
 
     Raises
     ------
     ValueError, TypeError
-        For a report of another length, or with bits behind its codes, at its index; and for a mechanism
-        without a document. Whether codes are in range is for the estimators to say.
+        For a report of another length, or with a bit set after its last code; the error names its index. For
+        a mechanism without a document. The estimators check that codes are in range.
     WireError
-        For a message that is damaged, or of another mechanism.
+        For a message that is damaged or of another mechanism; the error names its index.
 
     Examples
     --------
@@ -196,7 +198,7 @@ def client_reports(mechanism: Any, reports: Sequence[bytes]) -> Any:
 def unsealed(
     reports: Sequence[bytes], program: ClientProgram, header: Callable[[], Header]
 ) -> Sequence[bytes]:
-    """Return the packed codes of messages, which begin with a header; reports without one are as they are.
+    """Return the packed codes of messages with a header; reports without a header stay as they are.
 
     Raises
     ------
@@ -217,7 +219,7 @@ def unsealed(
 
 
 def joined(mechanism: Any, parts: Sequence[NDArray[Any]]) -> Any:
-    """Return the reports of arrays of codes, one of shape (n, columns) for each field."""
+    """Return the reports that arrays of codes make, given one array of shape (n, columns) for each field."""
     made = mechanism._join(list(parts))
     single = isinstance(made, np.ndarray) and made.shape[1:] == (1,) == (mechanism.columns,)
     return made[:, 0] if single else made

@@ -101,7 +101,7 @@ class Header:
     name : str
         Name of the mechanism, at most 64 ASCII characters.
     mechanism, layout : bytes
-        16 bytes each; see the module.
+        Digests of 16 bytes each, of the mechanism and of the model's arrays.
     update, norm : str
         "difference", "gradient" or "replace"; "l2", "l1" or "linf".
     clip, low, high : float
@@ -179,7 +179,7 @@ class Header:
 def record_header(
     name: str, fingerprint: bytes, coordinates: int, parts: Sequence[tuple[int, int]]
 ) -> Header:
-    """Return the header of a message about one record: of no arrays, with nothing clipped.
+    """Return the header of a message about one record, which states no model and no clipping.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def sealed(head: bytes, body: bytes) -> bytes:
 
 
 def parse(data: bytes) -> Header:
-    """Return the header that `data` begins with, every length checked against the bytes that are there."""
+    """Return the header that `data` begins with; its lengths are checked against the bytes that came."""
     if data[: len(MAGIC)] != MAGIC[: len(data)] or not data:
         raise WireError("garbage", "report: these bytes are not a report of bitldp")
     if len(data) > len(MAGIC) and not 1 <= data[len(MAGIC)] <= VERSION:
@@ -258,8 +258,8 @@ def parse(data: bytes) -> Header:
 def compare(received: Header, expected: Header) -> None:
     """Raise unless two headers are equal; the sentence says what differs.
 
-    Whether examples are stated may differ, for the client decides on it; and the version, of old reports
-    where no round is asked for.
+    Two fields may differ: `examples`, which the client decides, and `version`, which is 1 in old reports
+    without a round.
     """
     if received.name != expected.name:
         raise WireError("mechanism", f"report: of mechanism {received.name}, expected {expected.name}")
@@ -292,14 +292,14 @@ def write(header: Header, codes: Sequence[NDArray[Any]]) -> NDArray[np.uint8]:
     Parameters
     ----------
     header : Header
-        What is sent.
+        Header of the message.
     codes : sequence of ndarray of unsigned int
         One array for each part, of ``records * columns`` codes.
 
     Raises
     ------
     ValueError
-        If the codes are not as many as the header says, or do not fit their bits.
+        If the number of codes differs from the header's, or a code does not fit its bits.
     """
     if len(codes) != len(header.fields):
         raise ValueError(f"codes: {len(header.fields)} arrays are needed, got {len(codes)}")
@@ -317,20 +317,20 @@ def read(data: bytes | NDArray[np.uint8], expected: Header) -> list[NDArray[Any]
     Parameters
     ----------
     data : bytes or ndarray of uint8
-        What arrived.
+        The message that arrived.
     expected : Header
-        What this side would have written.
+        The header that this side would have written.
 
     Returns
     -------
     list of ndarray of unsigned int
-        Codes below ``2**bits``; whether they are in the mechanism's alphabet is for the mechanism to check.
+        Codes below ``2**bits``. The mechanism checks that they are in its alphabet.
 
     Raises
     ------
     WireError
-        For anything but bytes that `write` made of an equal header. The message never shows what arrived,
-        apart from public settings.
+        For anything but the bytes that `write` makes with an equal header. The error shows public settings,
+        and nothing else that arrived.
     """
     body, start, codes = np.frombuffer(payload(data, expected), np.uint8), 0, []
     for part in expected.fields:
@@ -375,5 +375,5 @@ def payload(data: bytes | NDArray[np.uint8], expected: Header) -> bytes:
 
 
 def _spare(last: int, used: int) -> bool:
-    """Tell whether a bit of the last byte is set behind so many used ones, which are the highest."""
+    """Tell whether the last byte has a bit set below its `used` highest bits."""
     return bool(last & (0xFF >> used))

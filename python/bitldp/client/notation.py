@@ -36,26 +36,26 @@ MOST_BYTES = 8_000_000
 """The longest document that is read, in bytes of UTF-8."""
 
 MOST_DEPTH = 16
-"""Objects and arrays within each other, at most."""
+"""Largest depth of objects and arrays within each other."""
 
 MOST_COUNT = (1 << 53) - 1
-"""The largest number that stands in a document as a number: JavaScript knows no larger one."""
+"""Largest whole number that a document states as a number: JavaScript has no larger exact one."""
 
 MOST_ENTRIES = 1 << 21
-"""Entries of one table, at most."""
+"""Largest number of entries of one table."""
 
 _WEIGHT = 9  # bytes of an integer from 0 to 2**64, both included
 
 
 class DocumentError(ValueError):
-    """Error for a text that is no client document, or one whose parts do not agree.
+    """Error for a text that is not a client document, or whose fields do not agree.
 
     Attributes
     ----------
     field : str
         The field that was refused, such as "channel.high"; empty where it is the whole text.
     reason : str
-        Which rule it breaks. Neither it nor the message shows what the field holds.
+        The rule that it breaks. Neither the reason nor the message shows what the field holds.
     """
 
     def __init__(self, field: str, reason: str) -> None:
@@ -115,9 +115,9 @@ def parsed(text: Any) -> dict[str, Any]:
     Raises
     ------
     TypeError
-        If it is no str.
+        If it is not a str.
     DocumentError
-        If it is too long or too deep, no JSON object, or not canonical.
+        If it is too long or too deep, not an object of JSON, or not canonical.
     """
     if not isinstance(text, str):
         raise TypeError(f"text: must be a str, not {type(text).__name__}")
@@ -129,7 +129,7 @@ def parsed(text: Any) -> dict[str, Any]:
     except ValueError as error:
         raise DocumentError("", str(error).removeprefix("text: ")) from None
     if not isinstance(fields, dict):
-        raise DocumentError("", "is no JSON object")
+        raise DocumentError("", "is not a JSON object")
     if _depth(fields) > MOST_DEPTH:
         raise DocumentError("", f"has more than {MOST_DEPTH} objects within each other")
     if canonical(fields) != text:
@@ -138,7 +138,7 @@ def parsed(text: Any) -> dict[str, Any]:
 
 
 def _depth(value: Any) -> int:
-    """Return how many objects and arrays are within each other."""
+    """Return the depth of objects and arrays within each other."""
     level, depth = [value], 0
     while level := [each for each in level if isinstance(each, (dict, list))]:
         depth += 1
@@ -149,14 +149,14 @@ def _depth(value: Any) -> int:
 
 
 class Fields:
-    """The fields of an object of a document, each taken once and checked; what is left over is refused.
+    """Fields of an object of a document. Each is checked and taken once; `done` refuses those left over.
 
     Parameters
     ----------
     value : object
-        Value that should be a JSON object.
+        Value that should be an object of JSON.
     name : str
-        Where it stands in the document; empty for the document itself.
+        Dotted name of the object in the document; empty for the document itself.
     """
 
     def __init__(self, value: Any, name: str = "") -> None:
@@ -174,7 +174,7 @@ class Fields:
         return f"{self._name}.{name}" if self._name else name
 
     def refuse(self, name: str, reason: str) -> DocumentError:
-        """Return the refusal of a field."""
+        """Return the error for a field, with the rule that it breaks."""
         return DocumentError(self.at(name), reason)
 
     def any(self, name: str) -> Any:
@@ -193,33 +193,33 @@ class Fields:
         return Fields(self.any(name), self.at(name))
 
     def entries(self, name: str, most: int, least: int = 0) -> list[Any]:
-        """Take a list of so many entries."""
+        """Take a list of `least` to `most` entries."""
         value = self.any(name)
         if not isinstance(value, list) or not least <= len(value) <= most:
             raise self.refuse(name, f"must be a list of {least:,} to {most:,} entries")
         return value
 
     def objects(self, name: str, most: int, least: int = 0) -> list[Fields]:
-        """Take a list of objects."""
+        """Take a list of `least` to `most` objects."""
         values = self.entries(name, most, least)
         return [Fields(value, f"{self.at(name)}[{index}]") for index, value in enumerate(values)]
 
     def count(self, name: str, least: int = 0, most: int = MOST_COUNT) -> int:
-        """Take a number."""
+        """Take a whole number from `least` to `most`."""
         value = self.any(name)
         if type(value) is not int or not least <= value <= most:
             raise self.refuse(name, f"must be a whole number from {least:,} to {most:,}")
         return value
 
     def counts(self, name: str, least: int, most: int, length: int) -> tuple[int, ...]:
-        """Take a list of so many numbers."""
+        """Take a list of `length` whole numbers."""
         values = self.entries(name, length, length)
         if not all(type(value) is int and least <= value <= most for value in values):
             raise self.refuse(name, f"must be {length} whole numbers from {least:,} to {most:,}")
         return tuple(values)
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """Take true or false."""
+        """Take true or false; a field that is left out has the default."""
         if name not in self._left:
             return default
         value = self.any(name)
@@ -235,7 +235,7 @@ class Fields:
         return value
 
     def text(self, name: str, most: int = 4096) -> str:
-        """Take a text."""
+        """Take a text of at most `most` characters."""
         value = self.any(name)
         if not isinstance(value, str) or len(value) > most:
             raise self.refuse(name, f"must be a text of at most {most} characters")
@@ -246,7 +246,7 @@ class Fields:
         return self.chance_of(self.any(name), name)
 
     def chance_of(self, value: Any, name: str) -> int:
-        """Return an integer over 2**64 of a field."""
+        """Return the integer over 2**64 that a value of a field stands for."""
         digits = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 20
         if not digits or str(int(value)) != value or int(value) > ONE:
             raise self.refuse(name, "must be the decimal digits of an integer from 0 to 2**64")
@@ -257,18 +257,18 @@ class Fields:
         return self.double_of(self.any(name), name)
 
     def double_of(self, value: Any, name: str) -> float:
-        """Return a finite double of a field."""
+        """Return the finite double that a value of a field stands for."""
         (number,) = struct.unpack(">d", self.hex_of(value, name, 8))
         if not np.isfinite(number):
             raise self.refuse(name, "must be the bits of a finite double")
         return float(number)
 
     def hex(self, name: str, size: int | None) -> bytes:
-        """Take so many bytes in hexadecimal digits; any number of them up to 1024 for None."""
+        """Take `size` bytes in hexadecimal digits, or up to 1024 bytes where `size` is None."""
         return self.hex_of(self.any(name), name, size)
 
     def hex_of(self, value: Any, name: str, size: int | None) -> bytes:
-        """Return the bytes of lower-case hexadecimal digits."""
+        """Return the bytes that lower-case hexadecimal digits stand for."""
         length = "at most 1024" if size is None else str(size)
         wrong = self.refuse(name, f"must be {length} bytes as lower-case hexadecimal digits")
         if not isinstance(value, str) or set(value) - set("0123456789abcdef") or len(value) % 2:
@@ -279,7 +279,7 @@ class Fields:
         return raw
 
     def raw(self, name: str, most: int = MOST_BYTES) -> bytes:
-        """Take bytes in base64."""
+        """Take at most `most` bytes in base64."""
         value = self.any(name)
         wrong = self.refuse(name, f"must be base64 of at most {most:,} bytes")
         if not isinstance(value, str) or len(value) > 4 * (most + 2) // 3 + 4:
@@ -293,7 +293,7 @@ class Fields:
         return raw
 
     def integers(self, name: str, count: int) -> list[int]:
-        """Take so many integers over 2**64 in base64; each is at most 2**64."""
+        """Take `count` integers from 0 to 2**64 in base64."""
         if count > MOST_ENTRIES:
             raise self.refuse(name, f"must be at most {MOST_ENTRIES:,} integers")
         raw = self.raw(name, _WEIGHT * count)

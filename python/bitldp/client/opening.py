@@ -1,4 +1,4 @@
-"""Reading of client documents: every claim is checked before a record is looked at."""
+"""Reading of client documents: every claim is checked before a document is returned."""
 
 from __future__ import annotations
 
@@ -29,26 +29,27 @@ _MOST_TERMS = 8
 
 
 def open_document(text: str) -> ClientDocument:
-    """Return the mechanism of a document, all of whose claims were checked.
+    """Read a client document, and check every claim that it makes.
 
     Parameters
     ----------
     text : str
-        A document, as `Mechanism.client_document` writes it.
+        Text that `Mechanism.client_document` or `TablePlan.client_document` wrote.
 
     Returns
     -------
     ClientDocument
-        Its `randomize` makes the reports; its `epsilon` is computed from the document's integers.
+        The checked document. Its `randomize` makes reports; its `epsilon`, between any two records, is
+        computed from the document's integers.
 
     Raises
     ------
     DocumentError
-        For another version, a field that is missing, unknown or out of range, integers that make no law, an
-        epsilon that does not follow from them, sizes that do not fit each other, or a sum or golden report
-        that is not the document's. It names the field, and shows none of the contents.
+        For another version; a field that is missing, unknown or out of range; integers that make no law; an
+        epsilon that does not follow from them; sizes that do not fit; a wrong SHA-256; or a golden report
+        that this client does not make. The error names the field, and shows nothing that it holds.
     TypeError
-        If it is no str.
+        If `text` is not a str.
 
     Examples
     --------
@@ -65,7 +66,7 @@ def open_document(text: str) -> ClientDocument:
     if fields.any("bitldp") != VERSION:
         raise fields.refuse("bitldp", f"is of another version; this one is {VERSION}")
     if fields.hex("sha256", 32).hex() != digest(contents):
-        raise fields.refuse("sha256", "is not that of the other fields")
+        raise fields.refuse("sha256", "does not match the other fields")
     promise = Promise(
         fields.text("mechanism"),
         fields.hex("fingerprint", 16),
@@ -85,10 +86,10 @@ def open_document(text: str) -> ClientDocument:
     headed = "header" in fields
     header = fields.raw("header", _MOST_HEADER) if headed else b""
     if update is not None and (headed or keyed is not None):
-        raise fields.refuse("update", "has a header of its own, and no keyed answers")
+        raise fields.refuse("update", "has a header of its own, and allows no keyed answers")
     program = _program(fields)
     if update is not None and (len(program.records) != 1 or program.records[0].below is not None):
-        raise DocumentError("update", "is of numbers, and of one record's")
+        raise DocumentError("update", "needs one record, of numbers")
     if headed or update is not None:
         _check_header(header, program, promise, update)
     if not within(exact_of(program, promise, update), promise.epsilon):
@@ -98,10 +99,10 @@ def open_document(text: str) -> ClientDocument:
 
 
 def _check_header(given: bytes, program: ClientProgram, promise: Promise, update: ModelUpdate | None) -> None:
-    """Refuse a header that is not that of the other fields; arrays, round and words are the server's."""
+    """Refuse a header that contradicts the other fields; arrays, round and words are free."""
     if update is not None:
         given = update.header
-    wrong = DocumentError("header", "is not that of the document's reports")
+    wrong = DocumentError("header", "does not match the other fields")
     try:
         stated = parse(given + bytes(CHECKSUM.size))
     except WireError:
@@ -131,7 +132,7 @@ def _try(golden: Fields, program: ClientProgram) -> None:
     try:
         made = program.packed(program.split(given), own)
     except (ValueError, TypeError):
-        raise golden.refuse("input", "is not what the record says") from None
+        raise golden.refuse("input", "holds values that the record does not allow") from None
     if made != report:
         raise golden.refuse("report", "differs from what this client makes of the input")
 
@@ -154,7 +155,7 @@ def _update(fields: Fields) -> ModelUpdate:
     if not low < high:
         raise fields.refuse("high", "must be above low")
     if records % rows:
-        raise fields.refuse("rows", "must be equally many records each")
+        raise fields.refuse("rows", "must divide the number of records")
     return ModelUpdate(clip, norm, low, high, records, header, rows)
 
 
@@ -174,9 +175,9 @@ def _program(fields: Fields) -> ClientProgram:
     program = _of_parts(fields) if "parts" in fields else _alone(fields)
     fields.done()
     if stated != program.fields:
-        raise fields.refuse("report", "is not what the channel reports")
+        raise fields.refuse("report", "does not match the reports of the channel")
     if streams != program.streams:
-        raise fields.refuse("keys", "are not as many as the channel takes")
+        raise fields.refuse("keys", "must be the number of keys that the channel takes")
     return program
 
 
@@ -184,7 +185,7 @@ def _of_parts(fields: Fields) -> ClientProgram:
     parts = tuple(_program(each) for each in fields.objects("parts", _MOST_PARTS, 1))
     draw = _public(fields, None)
     if isinstance(draw, PublicRotation):
-        raise fields.refuse("public", "rotates no parts")
+        raise fields.refuse("public", "must not be a rotation, where there are parts")
     record = None
     cells: tuple[tuple[Cell, ...], ...] = ()
     if "cells" in fields:
@@ -196,7 +197,7 @@ def _of_parts(fields: Fields) -> ClientProgram:
 
 
 def _cells(fields: Fields, record: ClientRecord) -> tuple[tuple[Cell, ...], ...]:
-    """Take the cells of a record that each column of the parts is a sum of."""
+    """Take the cells of a record whose sums are the columns of the parts."""
     most = (record.columns - 1, (1 << 31), 1 << 32, 1 << 32)
     result = []
     for index, cells in enumerate(fields.entries("cells", _MOST_CELLS, 1)):
@@ -208,7 +209,7 @@ def _cells(fields: Fields, record: ClientRecord) -> tuple[tuple[Cell, ...], ...]
                 raise fields.refuse(name, "must be lists of a column and three numbers")
             bounds = zip(cell, (0, 1, 1, 1), most, strict=True)
             if not all(type(each) is int and low <= each <= high for each, low, high in bounds):
-                raise fields.refuse(name, "holds a column that is none, or a number out of its range")
+                raise fields.refuse(name, "holds a column that does not exist, or a number out of range")
         result.append(tuple((c, t, o, s) for c, t, o, s in cells))
     return tuple(result)
 
@@ -242,7 +243,7 @@ def _channel(fields: Fields) -> tuple[Any, Grid | None]:
             raise given.refuse("ends", "must be a grid")
     channel = laws.read(given)
     if isinstance(channel, Mixture) != (ends is not None):
-        raise given.refuse("ends", "are of a mixture, and of nothing else")
+        raise given.refuse("ends", "are needed for a mixture, and allowed for nothing else")
     return channel, ends
 
 
@@ -280,7 +281,7 @@ def _record(fields: Fields) -> ClientRecord:
         if kind != "f64":
             raise fields.refuse("type", "must be f64, where columns are mapped")
     if gaps and (span != (-1.0, 1.0) or interval is not None):
-        raise fields.refuse("gaps", "are of columns that are mapped to [-1, 1]")
+        raise fields.refuse("gaps", "are allowed only where columns are mapped to [-1, 1]")
     fields.done()
     return ClientRecord(
         kind,
@@ -313,7 +314,7 @@ def _ends(fields: Fields, name: str, value: Any) -> tuple[float, float]:
 
 
 def _below(fields: Fields, most: int, columns: int) -> int | tuple[int, ...]:
-    """Take how many categories there are: one number, or one for each column."""
+    """Take the number of categories: one number, or one for each column."""
     value = fields.any("below")
     listed = value if isinstance(value, list) else [value]
     if not all(type(each) is int and 2 <= each <= most for each in listed):
@@ -337,12 +338,12 @@ def _labels(
 
 
 def _texts(fields: Fields, name: str, count: int) -> tuple[str, ...]:
-    """Take so many different texts."""
+    """Take `count` different texts."""
     return _different(fields, name, fields.entries(name, _MOST_LABELS, 1), count)
 
 
 def _different(fields: Fields, name: str, given: list[Any], count: int) -> tuple[str, ...]:
-    """Return so many different texts of a field."""
+    """Return the `count` different texts of a field."""
     if not all(isinstance(each, str) and len(each) <= 4096 for each in given):
         raise fields.refuse(name, "must be texts of at most 4096 characters")
     if len(given) != count or len(set(given)) != count:

@@ -1,4 +1,4 @@
-"""Work of a client on a record, as data: public draws, codec, channel, and the fields of its report."""
+"""Programs of clients: the steps from a record to a report, as data."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ __all__ = [
 ]
 
 Part = tuple[int, int]
-"""Columns of an array of codes, and bits of a code."""
+"""Number of columns of an array of codes, and number of bits of a code."""
 
 Cell = tuple[int, int, int, int]
-"""Column c of a record and three numbers t, o, s: the cell ``s * (value[c] * t // o)``."""
+"""Numbers (c, t, o, s), which stand for the cell ``s * (value[c] * t // o)`` of a record's column c."""
 
 _KEY = 32
 _DITHER = Window(2, 1, 1.0)  # never leaves its cell: the dither alone
@@ -61,15 +61,16 @@ _DITHER = Window(2, 1, 1.0)  # never leaves its cell: the dither alone
 
 @dataclass(frozen=True)
 class PublicDraw:
-    """A draw that does not depend on the record, and is a part of its report.
+    """Draw that does not depend on the record, and is part of its report.
 
     Attributes
     ----------
     kind : {"coordinates", "affine", "step"}
-        Which of the columns are released; a hash function x -> (a x + b) mod P; the step of a progression.
+        "coordinates" draws the columns that are released, "affine" a hash function x -> (a x + b) mod P, and
+        "step" the step of a progression.
     of, count : int
-        Coordinates: the columns, and how many of them. Affine: the prime P, and the values of the function.
-        Step: how many steps there are, and the cells.
+        For coordinates: the number of columns, and of those drawn. For affine: the prime P, and the number of
+        values of the function. For step: the number of steps, and of cells.
     """
 
     kind: Literal["coordinates", "affine", "step"]
@@ -79,16 +80,16 @@ class PublicDraw:
 
 @dataclass(frozen=True)
 class PublicRotation:
-    """A draw of rotations of a vector, one for each report of it.
+    """Draw of public rotations of a vector, one for each of its reports.
 
     Attributes
     ----------
     rotation : Rotation
-        The codec of the core: radius of the ball, kind and public key.
+        Codec of the core, with the radius of the ball, the kind of rotation and the public key.
     count : int
-        How many rotations there are, up to 2**32.
+        Number of rotations to draw from, up to 2**32.
     reports : int
-        Reports of a record.
+        Number of reports about a record.
     """
 
     rotation: Rotation
@@ -100,34 +101,37 @@ class PublicRotation:
 
 @dataclass(frozen=True)
 class ClientProgram:
-    """Work of a client on records, and what one report of it costs.
+    """Steps that turn records into reports, with the epsilon of one report.
+
+    A program has a channel, or parts that are programs themselves.
 
     Attributes
     ----------
     record : ClientRecord or None
-        What goes in; None of parts that have records of their own, one behind the other.
+        Values that go in. None where the parts have records of their own; these then follow each other.
     fields : tuple of Part
-        What comes out: arrays of codes, each packed to whole bytes.
+        Arrays of codes that come out, each packed to whole bytes.
     channel : object
-        A channel of the core; None where there are parts.
+        Channel of the core; None where there are parts.
     codec : Codec or None
-        What makes codes of the values; None where they are codes.
+        Maker of codes from the values; None where the values are codes.
     ends : Grid or None
-        Of a mixture: the grid of its table.
+        Grid of a mixture's table; None for any other channel.
     second : Window, Bits or None
-        Channel of a second step, whose input is the report of the first.
+        Channel of a second step, which takes the report of the first.
     draw : PublicDraw, PublicRotation or None
-        What is drawn without looking at the record.
+        Draw that does not depend on the record.
     parts : tuple of ClientProgram
-        Programs of parts of a record, whose reports follow each other; with a draw, those of the columns that
-        are drawn, in a common form.
+        Programs of the parts of a record. Their reports follow each other. With a draw, only the columns
+        drawn are reported, in a form common to all parts.
     chunked : bool
-        Of parts: whether each takes its keys from the first 32 bytes of a keystream of the given ones, but
-        for the first, which is the draw's.
+        True where each given key stands for the first 32 bytes of its keystream. The first key is then the
+        draw's, and the parts take the others.
     order : tuple of int or None
-        Of a cap over subsets: the column of the record that each window and subset is about.
+        Column of the record that each window and subset of a cap is about; None for any other channel.
     cells : tuple of tuple of Cell
-        Of a record and parts that are drawn: the cells of the record whose sum each column of the parts is.
+        Cells of the record whose sum is each column of the parts, where columns are drawn. Empty where the
+        values are the columns.
     """
 
     record: ClientRecord | None
@@ -144,16 +148,16 @@ class ClientProgram:
 
     @property
     def records(self) -> tuple[ClientRecord, ...]:
-        """The records of all parts, in order."""
+        """Records of the program or of all its parts, in order."""
         if self.record is not None:
             return (self.record,)
         return tuple(each for part in self.parts for each in part.records)
 
     @property
     def streams(self) -> int:
-        """Keys of 32 bytes that a call takes: codec, channel, second step, draw; or those of the parts.
+        """Number of keys of 32 bytes that a call takes, in the order of codec, channel, second step, draw.
 
-        A cap over subsets keeps its first one for a draw that it does not make.
+        With parts, the keys are those of the parts. A cap over subsets does not use its first key.
         """
         if self.parts:
             return self.chunked + sum(part.streams for part in self.parts)
@@ -172,20 +176,20 @@ class ClientProgram:
 
     @property
     def is_plain(self) -> bool:
-        """True where a channel takes codes, or numbers by a grid or fixed-point code, and that is all."""
+        """True where there is only a channel of codes, or of numbers by a grid or fixed-point code."""
         straight = self.codec is None or isinstance(self.codec, (Grid, FixedPoint))
         more = self.parts or self.draw or self.order
         return straight and not more and self.second is None
 
     def report_bytes(self, records: int = 1) -> int:
-        """Return the bytes of the reports of so many records."""
+        """Return the number of bytes of the reports about so many records."""
         return sum((records * columns * bits + 7) // 8 for columns, bits in self.fields)
 
     # -- privacy
 
     @property
     def symbols(self) -> int:
-        """How often the channel is used on a record; 1 where it takes all columns together."""
+        """Number of uses of the channel on a record; 1 where it takes all columns together."""
         if isinstance(self.draw, PublicRotation):
             return self.draw.reports
         if isinstance(self.codec, OneHot):
@@ -202,12 +206,13 @@ class ClientProgram:
         return isinstance(self.codec, (Signs, Item)) or isinstance(self.channel, (Bits, Cap, Cube, Select))
 
     def epsilon(self, delta: float = 0.0, claimed: float = 0.0) -> float:
-        """Return epsilon of a record from the integers, rounded up.
+        """Return epsilon of a report between any two records, from the integers and rounded up.
 
         Parameters
         ----------
         delta, claimed : float
-            Of one symbol by noise that is cut off: `claimed`, where its delta there is at most `delta`.
+            For one symbol with noise that is cut off. The answer is `claimed` where the noise has at most
+            `delta` there, and infinite elsewhere. 0 for a pure mechanism.
         """
         if self.parts:
             if self.draw is None:
@@ -229,7 +234,7 @@ class ClientProgram:
             and isinstance(channel, Window)
             and (self.draw, self.second) == (None, None)
         ):
-            # A report speaks for one code alone, where no other is likelier than the own one.
+            # A report is evidence for one code alone, where no code is likelier than the true one.
             above = channel.high * (channel.cells - 1) >= ONE - channel.high
             if channel.width == 1 and channel.order is None and not channel.mute and above:
                 return drawn_in_secret(channel, codec.padding)
@@ -244,19 +249,19 @@ class ClientProgram:
     # -- work
 
     def codes(self, x: Sequence[NDArray[Any]], keys: Sequence[bytes]) -> list[NDArray[Any]]:
-        """Return the codes of each field, shape (n, columns).
+        """Return the codes of n records: an array of shape (n, columns) for each field.
 
         Parameters
         ----------
         x : sequence of ndarray
-            Values of each of `records`, shape (n, columns).
+            An array of shape (n, columns) for each of `records`.
         keys : sequence of bytes
-            As many as `streams`.
+            Keys of 32 bytes, as many as `streams` says.
 
         Raises
         ------
         ValueError
-            For a value that is refused; its place is named.
+            For a value that is refused. The error names its place.
         """
         if self.parts:
             return self._of_parts(x, keys)
@@ -291,7 +296,7 @@ class ClientProgram:
         return result
 
     def _columns_of(self, values: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        """Return the columns of each part, of the cells of a record's values."""
+        """Return the columns of each part, which are sums of cells of the record's values."""
         columns = np.zeros((len(values), len(self.cells)), np.int64)
         for column, cells in enumerate(self.cells):
             for c, t, o, s in cells:
@@ -302,7 +307,7 @@ class ClientProgram:
     def _drawn(
         self, x: Sequence[NDArray[Any]], head: bytes, keys: Sequence[bytes], draw: PublicDraw
     ) -> list[NDArray[Any]]:
-        """Return which columns were drawn, and the reports of them in the common form."""
+        """Return the columns drawn, and their reports in the common form."""
         tables = [part.record.checked(own) for part, own in zip(self.parts, x, strict=True) if part.record]
         records, k, (columns, bits) = len(tables[0]), draw.count, self.fields[1]
         width = columns // k
@@ -346,7 +351,7 @@ class ClientProgram:
             codes = kept.randomize(values, codec.grid, None, keys.pop(0), "codes", None, None, 0)
             values, codec = codes.ravel(), None
         elif isinstance(codec, Item):
-            codec = None  # which made the codes before all else
+            codec = None  # `codes` used it already
         elif isinstance(codec, OneHot):
             entries = (values == np.arange(codec.categories)).astype(np.uint16)
             values, codec = entries * np.uint16(codec.top), None
@@ -389,7 +394,7 @@ class ClientProgram:
     def _sampled(
         self, values: NDArray[Any], keys: list[bytes], last: bytes, draw: PublicDraw
     ) -> list[NDArray[Any]]:
-        """Return which columns were drawn, and their reports."""
+        """Return the columns drawn, and their reports."""
         indices = coordinates(last, len(values), draw.of, draw.count, 0)
         chosen = np.take_along_axis(values, indices.astype(np.intp), axis=1)
         return [indices, self._released(chosen, keys).reshape(len(values), -1)]
@@ -407,30 +412,30 @@ class ClientProgram:
     ) -> list[NDArray[Any]]:
         """Return steps less 1, and cells of the progressions that begin at the values.
 
-        The channel draws a rank whatever the value is, which then enters an addition.
+        The channel draws a rank that does not depend on the value, which is then added.
         """
         cells = draw.count
         steps = whole_numbers(last, len(values), draw.of, 0)
         zeros = np.zeros(len(values), np.uint32)
         ranks = _ranks(self.channel).randomize(zeros, keys[0], "codes", None, None, 0).astype(np.int64)
         chosen = steps.astype(np.int64) + 1
-        # The multiples of a step come back to 0 where it shares a divisor; then those beside them follow.
+        # Where the step shares a divisor with the cells, its multiples return to 0; the next cells follow.
         offsets = (ranks * chosen + ranks * np.gcd(chosen, cells) // cells) % cells
         reported = offsets + (0 if self.channel.mute else values[:, 0].astype(np.int64))
         reported -= cells * (reported >= cells)
         return [steps[:, None].astype(np.uint32), reported[:, None].astype(np.uint32)]
 
     def packed(self, x: Sequence[NDArray[Any]], keys: Sequence[bytes]) -> bytes:
-        """Return the bytes of reports: the fields one behind the other, each packed to whole bytes."""
+        """Return the bytes of reports: all fields in order, each packed to whole bytes."""
         return packed(self.codes(x, keys), self.fields)
 
     def received(self, reports: Sequence[bytes]) -> list[NDArray[Any]]:
-        """Return the codes of reports of one record each: an array of shape (n, columns) for each field.
+        """Return the codes of n reports about one record each: an array of shape (n, columns) for each field.
 
         Raises
         ------
         ValueError
-            For a report of another length, or with a bit set behind the last code of a field.
+            For a report of another length, or with a bit set after the last code of a field.
         TypeError
             For anything but bytes.
         """
@@ -448,7 +453,7 @@ class ClientProgram:
             own = np.unpackbits(table[:, start : start + (columns * bits + 7) // 8], axis=1)
             spare = own[:, columns * bits :].any(axis=1)
             if spare.any():
-                raise ValueError(f"reports: bits behind the codes, at index {int(np.argmax(spare))}")
+                raise ValueError(f"reports: bits are set after the codes, at index {int(np.argmax(spare))}")
             places = np.uint64(1) << np.arange(bits - 1, -1, -1, dtype=np.uint64)
             words = own[:, : columns * bits].reshape(len(table), columns, bits) @ places
             result.append(words.astype(np.min_scalar_type((1 << bits) - 1)))
@@ -456,14 +461,14 @@ class ClientProgram:
         return result
 
     def split(self, raw: bytes) -> list[NDArray[Any]]:
-        """Return the values of each of `records`, of the bytes of one or more records.
+        """Return the values that bytes of one or more records hold, an array for each of `records`.
 
-        The bytes of each of them follow those of the one before: n records of a part, then n of the next.
+        The bytes are ordered by part: n records of the first part, then n records of the next.
         """
         size = sum(each.bytes for each in self.records)
         count, rest = divmod(len(raw), size)
         if rest or not count:
-            raise ValueError(f"x: {len(raw)} bytes are not records of {size} bytes")
+            raise ValueError(f"x: {len(raw)} bytes do not make records of {size} bytes each")
         result, start = [], 0
         for each in self.records:
             own = np.frombuffer(raw, each.dtype, count * each.columns, start)
@@ -494,14 +499,14 @@ def _cap_columns(channel: Cap) -> list[Part]:
 
 
 def spelled(codes: NDArray[Any], bits: int) -> NDArray[np.uint8]:
-    """Return codes as their bits, the highest first, one behind the other."""
+    """Return the bits of codes in order, each code's highest bit first."""
     places = np.arange(bits - 1, -1, -1, dtype=np.uint64)
     spelled = codes[..., None].astype(np.uint64) >> places & np.uint64(1)
     return spelled.reshape(len(codes), -1).astype(np.uint8)
 
 
 def _ranks(channel: Design) -> Design:
-    """Return the channel of the ranks of cells, which have the law of a progression's window."""
+    """Return the channel that draws ranks of cells by the law of a progression's window."""
     order = np.arange(channel.cells, dtype=np.uint32)
     return Design.from_integers(
         "translates", channel.cells, channel.cells, channel.width, channel.high, order, channel.mute
@@ -509,7 +514,7 @@ def _ranks(channel: Design) -> Design:
 
 
 def packed(codes: Sequence[NDArray[Any]], fields: Sequence[Part]) -> bytes:
-    """Return arrays of codes as bytes, each packed to whole ones."""
+    """Return arrays of codes as bytes, each array packed to whole bytes."""
     return b"".join(
         pack(np.ascontiguousarray(each).ravel(), bits).tobytes()
         for each, (_, bits) in zip(codes, fields, strict=True)
@@ -534,7 +539,7 @@ def field_bits(channel: Any) -> Part:
 
 
 def inputs_of(channel: Any) -> int | None:
-    """Return how many codes a channel takes; None for one that takes numbers alone."""
+    """Return the number of codes that a channel takes; None for a channel of numbers alone."""
     if isinstance(channel, (Matrix, Shift, Design)):
         return channel.inputs
     if isinstance(channel, Window):

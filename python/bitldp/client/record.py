@@ -1,4 +1,4 @@
-"""Values that go into a client: their type, what is allowed, and what happens to numbers first."""
+"""Records of a client: the type of their values, the values allowed, and how numbers are prepared."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["UNITS", "ClientRecord", "Type"]
 Type = Literal["f32", "f64", "u8", "u16", "u32"]
 
 DTYPES = {"f32": "<f4", "f64": "<f8", "u8": "u1", "u16": "<u2", "u32": "<u4"}
-"""Bytes of the values of a record, by their type: little-endian."""
+"""NumPy names of the types of values, little-endian."""
 
 UNITS = {
     "days": "D",
@@ -26,44 +26,45 @@ UNITS = {
     "milliseconds": "ms",
     "microseconds": "us",
 }
-"""Units of numbers that are dates or times, and NumPy's names of them."""
+"""Units of numbers that are dates or times, with their names in NumPy."""
 
 
 @dataclass(frozen=True)
 class ClientRecord:
-    """Values of a record.
+    """Description of the values of a record: numbers or categories, and which of them are allowed.
 
     Attributes
     ----------
     type : str
-        "f32", "f64", "u8", "u16" or "u32".
+        Type of a value: "f32" or "f64" for numbers; "u8", "u16" or "u32" for the codes of categories.
     columns : int
-        How many values it has.
+        Number of values of a record.
     below : int, tuple of int or None
-        Of categories: how many there are, in all columns or in each. Of numbers: how many equidistant points
-        each of `intervals` has, of which the nearest one takes a number's place.
+        Number of categories, the same in all columns or one for each column. Of numbers, the number of
+        equidistant points of each of `intervals`: the nearest point takes the place of a number. None for
+        other numbers.
     labels : tuple of str, tuple of tuple of str, or None
-        Of categories: their texts, by code, or those of each column; with `fill`, that of a missing value is
-        the last one.
+        Texts of the categories, by code, for all columns or for each one. With `fill`, the last label is that
+        of a missing value.
     interval : (float, float) or None
-        Of numbers: where they lie, if that is anywhere.
+        Interval that the numbers lie in; None where there is no such interval.
     outside : {"clip", "refuse"}
-        Of numbers: what becomes of those outside the interval, or outside that of their column. NaN is
-        refused always.
+        Whether numbers outside the interval, or outside that of their column, are clipped or refused. NaN is
+        refused in both cases, unless `fill` or `gaps` allows it.
     names : tuple of str or None
-        What each value is called, in a form.
+        Names of the values, in a form.
     fill : float, int or None
-        What takes the place of a missing value: of numbers, of NaN; of categories, of the code `below`. None:
-        it is refused.
+        Public value in place of a missing one. A missing number is NaN; a missing category is the code
+        `below`. None refuses missing values.
     intervals : tuple of (float, float)
-        Of numbers: an interval for each column, which is mapped to `span`.
+        Interval of each column of numbers, which is mapped to `span`. Empty where nothing is mapped.
     span : (float, float) or None
         Interval that all columns are mapped to. Of points: from 0 to the last one.
     gaps : bool
-        Of numbers that are mapped to [-1, 1]: whether NaN says that there is none.
+        True where NaN stands for an item that a set lacks. The numbers are mapped to [-1, 1].
     unit : str or None
-        Of numbers that are dates or times: what they count, one of `UNITS`. Instants and dates count from
-        1970-01-01 00:00 UTC, times of day from midnight.
+        Unit of numbers that are dates or times, one of `UNITS`. Instants and dates count from 1970-01-01
+        00:00 UTC, times of day from midnight.
     """
 
     type: Type
@@ -83,7 +84,7 @@ class ClientRecord:
     def of_codes(
         cls, below: int | tuple[int, ...], columns: int = 1, labels: Iterable[Any] | None = None
     ) -> ClientRecord:
-        """Return the record of categories from 0, of the smallest type."""
+        """Return the record of categories with codes from 0, in the smallest type that holds them."""
         most = max(below) if isinstance(below, tuple) else below
         kind: Type = "u8" if most <= 1 << 8 else "u16" if most <= 1 << 16 else "u32"
         return cls(kind, columns, below, None if labels is None else tuple(map(str, labels)))
@@ -103,25 +104,26 @@ class ClientRecord:
 
     @property
     def codes(self) -> int | tuple[int, ...] | None:
-        """How many codes may be given: as many as categories, and one more where a value may be missing."""
+        """Number of codes that are allowed: the categories, and one more where a value may be missing."""
         if self.fill is None or not isinstance(self.below, int):
             return self.below
         return self.below + 1
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of a value in memory."""
+        """Type of a value as NumPy has it."""
         return np.dtype(DTYPES[self.type])
 
     @property
     def bytes(self) -> int:
-        """Bytes of a record."""
+        """Number of bytes of a record."""
         return self.columns * self.dtype.itemsize
 
     def checked(self, x: NDArray[Any]) -> NDArray[Any]:
-        """Return values of shape (n, columns) in the machine's byte order; refuse those not allowed.
+        """Return prepared values of shape (n, columns), in the machine's byte order; refuse others.
 
-        Numbers of points are those of the nearest ones, of two as near that of the even one.
+        Where numbers move to points, the values are the numbers of the points, uint32. A number halfway
+        between two points moves to the even one.
         """
         values = self._prepared(np.ascontiguousarray(x, self.dtype.newbyteorder("=")))
         if self.below is not None and not self.real:
@@ -140,9 +142,9 @@ class ClientRecord:
         return np.rint(values).astype(np.uint32) if self.real and self.below is not None else values
 
     def _prepared(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values with a public one in place of each missing one, and columns mapped to the span.
+        """Return values with missing ones filled and columns mapped to the span.
 
-        A number that is refused since it is outside its column's interval becomes infinite.
+        A number outside its column's interval becomes infinite where such numbers are refused.
         """
         if self.fill is not None:
             missing = np.isnan(values) if self.real else values == self.below

@@ -1,4 +1,4 @@
-"""Writing of client documents: a program as canonical JSON, with a golden report that both sides make."""
+"""Writing of client documents: a program as canonical JSON, with a golden report for a self-test."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bitldp.release.draws import scaled
 __all__ = ["GOLDEN_SEED", "golden_inputs", "write"]
 
 GOLDEN_SEED = 1
-"""The `rng` of the golden reports; its keys are public, and stand in the document."""
+"""Seed of the golden reports. Its keys are public: the document states them."""
 
 _GOLDEN_BITS = 64  # of golden reports, at least, so that a wrong client hardly passes by chance
 _MOST_GOLDEN = 64  # records
@@ -39,22 +39,22 @@ def write(
     update: ModelUpdate | None = None,
     header: bytes = b"",
 ) -> str:
-    """Return the canonical text of a document.
+    """Check a program against its mechanism, and return the document as canonical text.
 
     Parameters
     ----------
     program, promise, keyed, spends, update, header
-        What it says.
+        Contents of the document.
     golden : sequence of ndarray
-        What the mechanism itself reports about `golden_inputs`, with ``rng=GOLDEN_SEED``: its codes, an array
-        for each field.
+        Codes that the mechanism itself makes of `golden_inputs` with ``rng=GOLDEN_SEED``, an array for each
+        field.
 
     Raises
     ------
     NoDocumentError
         For an epsilon that no client could compute.
     ArithmeticError
-        If the program makes other reports or costs more than the mechanism says: no document is written.
+        If the program makes other reports than the mechanism, or has another epsilon.
     """
     if spends is not None:
         spends = str(spends[0]), checks.integer("spends[1]", spends[1], 1)
@@ -115,7 +115,7 @@ def _raw(values: NDArray[Any], record: ClientRecord) -> bytes:
 
 
 def golden_inputs(program: ClientProgram) -> list[NDArray[Any]]:
-    """Return records that a client tries itself with: as many as make 64 bits of report, at most 64."""
+    """Return the records of the self-test: enough for 64 bits of report, and at most 64."""
     bits = sum(columns * size for columns, size in program.fields)
     count = max(1, min(_MOST_GOLDEN, math.ceil(_GOLDEN_BITS / bits)))
     result, key = [], bytes(range(32))

@@ -1,4 +1,4 @@
-"""Plans for clients that are not Python: a form, and the released table that its reports make."""
+"""Plans for clients in other languages: a form, and the released table that its reports make."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ClientForm(ABC):
     @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
-        """The privacy of a record: what its columns cost together."""
+        """Guarantee of a record: the cost of all its columns together."""
 
     @property
     @abstractmethod
@@ -123,28 +123,29 @@ class ClientForm(ABC):
         return write(program, promise, golden, keyed=answers, spends=spends, header=head)
 
     def from_clients(self, reports: Sequence[bytes]) -> pa.Table:
-        """Return the reports that clients sent as a table that the plan released.
+        """Return reports that clients sent as a released table of the plan.
 
         Parameters
         ----------
         reports : sequence of bytes
-            Of one record each, as a client of `client_document` makes them, all with a header or none.
+            Reports about one record each, as a client of `client_document` makes them. All have a header, or
+            none has.
 
         Returns
         -------
         pyarrow.Table
-            The columns of the plan, a row for each report: `aggregate`, ``bitldp estimate`` and whatever
-            reads released tables take it. Tables of several calls go together.
+            The columns of the plan, with a row for each report. `aggregate` and ``bitldp estimate`` take it
+            as they take any released table. Tables of several calls can be joined.
 
         Raises
         ------
         ValueError, TypeError
-            For a report of another length, with bits behind its codes, or with a code that is none, at its
-            index.
+            For a report of another length, with a bit set after its codes, or with a code out of range. The
+            error names its index.
         PlanError
             For a column that no other client can release, and for columns that are kept.
         WireError
-            For a message that is damaged, or of another plan.
+            For a message that is damaged or of another plan. The error names its index.
         """
         program = self._program("f64")
         codes = unsealed(reports, program, lambda: self._header(program))
@@ -162,7 +163,7 @@ class ClientForm(ABC):
         return table.replace_schema_metadata({name: text.encode() for name, text in facts.items()})
 
     def _header(self, program: ClientProgram) -> Header:
-        """Return what stands before a report of one record."""
+        """Return the header of a message about one record."""
         values = sum(each.columns for each in program.records)
         try:
             return record_header("TablePlan", bytes.fromhex(self.digest)[:16], values, program.fields)
@@ -170,13 +171,13 @@ class ClientForm(ABC):
             raise PlanError(str(error)) from None
 
     def _program(self, numbers: Type) -> ClientProgram:
-        """Return what a client does to a record."""
+        """Return the program of a client, with a part for each codec."""
         parts = tuple(_part(codec, numbers) for codec in self.codecs)
         return ClientProgram(None, tuple(field for part in parts for field in part.fields), parts=parts)
 
 
 def _written_values(codec: ColumnCodec, reports: Any) -> Any:
-    """Return codes as the form of reports that the codec writes."""
+    """Return codes in the form of reports that the codec writes."""
     mechanism, asked = codec.mechanism, codec._options().get("output", "codes")
     if asked == "bits" and "codes" in mechanism.outputs:
         ((_, bits),) = mechanism._report_parts
@@ -186,7 +187,7 @@ def _written_values(codec: ColumnCodec, reports: Any) -> Any:
 
 
 def _part(codec: ColumnCodec, numbers: Type) -> ClientProgram:
-    """Return what a client does to the columns of a codec."""
+    """Return the program of a client for the columns of a codec."""
     title = codec.settings.title
     if not isinstance(codec, (Labels, NumericColumns, Points, Presence, Record)):
         raise PlanError(f"{title}: a client takes categories, numbers, and records of both")
@@ -253,12 +254,12 @@ def _attributed(codec: Record, record: ClientRecord, first: int) -> ClientRecord
 
 
 def _labels(codec: Labels | Record, categories: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the labels of a column of categories; the last one may be that of a missing value."""
+    """Return the labels of a column of categories. The last one may stand for a missing value."""
     if codec.settings.missing.policy == "refuse":
         return categories
     if "" in categories:
         raise PlanError(
-            f"{codec.settings.title}: categories: a client calls a missing value '', which is one of them"
+            f"{codec.settings.title}: categories: must not hold '', which a client passes for a missing value"
         )
     return (*categories, "")
 

@@ -36,7 +36,7 @@ def test_a_document_that_does_not_hold_is_refused_by_field(tmp_path: Path) -> No
     path.write_text(bitldp.GRR(16, epsilon=1.0).client_document().replace('"width":1', '"width":2'))
     result = invoke("client", path)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "sha256: is not that of the other fields" in result.stderr
+    assert "sha256: does not match the other fields" in result.stderr
 
 
 def test_a_plan_becomes_a_form(tmp_path: Path) -> None:

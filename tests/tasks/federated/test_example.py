@@ -85,4 +85,4 @@ def test_it_runs_in_flowers_simulation_engine():
     assert made.returncode == 0, made.stderr
     found = re.match(r"50 nodes: accuracy (\d\.\d+) after 10 rounds of 50 clients", made.stdout)
     assert found is not None, made.stdout
-    assert float(found[1]) > 0.5  # .65 to .86 in 16 runs with fresh keys; two clients stay below .35
+    assert float(found[1]) > 0.4  # .65 to .86 in 16 runs with fresh keys: six sd; two clients stay below .35

@@ -158,59 +158,67 @@ def test_a_confined_program_reaches_one_port_and_no_file_of_others(open_folder, 
     )
     home = home_of(open_folder / "home")
     with confined("nobody", home, ["bash", "-c", script]) as listening:
-        listening.settimeout(20.0)
-        one, _ = listening.accept()
-        with one:
-            assert one.recv(10) == b"in\n"
+        begun(listening)
     assert found == []
     assert not guarded.read_bytes()
     left = {path.name: path.read_text().strip() for path in home.iterdir()}
     assert left == {"run": "", "user": "65534", "networks": "1"}
 
 
-GATE = """
-import sys, time
-from bitldp.federated.gate import confined
-with confined("nobody", sys.argv[1], ["sleep", sys.argv[2]]):
-    print("begun", flush=True)
-    time.sleep(60)
-"""
+LASTING = (
+    "trap '' TERM HUP INT; sleep 600 & setsid sleep 600 & echo in > /dev/tcp/127.0.0.1/9094; sleep 600; exit"
+)
 
 
-def running(seconds: str) -> bool:
-    """Tell whether somebody on this machine sleeps for so many seconds."""
-    wanted = f"sleep\0{seconds}\0".encode()
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
+def in_home(home: Path) -> list[int]:
+    """Return the processes that work in a folder."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if path.read_bytes() == wanted:
-                return True
-    return False
+            if (each / "cwd").readlink() == home:
+                found.append(int(each.name))
+    return found
 
 
-def waited(seconds: str, there: bool) -> bool:
-    """Wait until a program is there, or gone; tell whether it came to that."""
-    deadline = time.monotonic() + 60
-    while running(seconds) is not there and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return running(seconds) is there
+def begun(listening: socket.socket) -> None:
+    """Wait until the program in the namespaces has come to its port."""
+    listening.settimeout(60.0)
+    one, _ = listening.accept()
+    with one:
+        assert one.recv(10) == b"in\n"
 
 
-@pytest.mark.parametrize("end", ["of the block", "of a gate that is killed"])
-def test_an_app_ends_with_its_gate(open_folder, end: str) -> None:
-    seconds = str(10**9 + os.getpid())  # nobody else sleeps for so long
+def test_all_that_a_confined_program_began_ends_with_the_gate(open_folder) -> None:
+    """A program that is another user is not killed with its parent: the first process has to see to it."""
     home = home_of(open_folder / "home")
-    if end == "of the block":
-        with confined("nobody", home, ["sleep", seconds]):
-            assert waited(seconds, there=True)
-    else:
-        paths = {**os.environ, "PYTHONPATH": str(Path(bitldp.__file__).parent.parent)}
-        command = [sys.executable, "-c", GATE, str(home), seconds]
-        with subprocess.Popen(command, env=paths, stdout=subprocess.PIPE) as gate:
-            assert gate.stdout is not None
-            assert gate.stdout.readline() == b"begun\n"
-            assert waited(seconds, there=True)
-            gate.kill()
-    assert waited(seconds, there=False)
+    with confined("nobody", home, ["bash", "-c", LASTING]) as listening:
+        begun(listening)
+        assert len(in_home(home)) >= 3
+    assert in_home(home) == []
+
+
+def test_all_that_a_confined_program_began_ends_when_its_gate_is_killed(open_folder) -> None:
+    home = home_of(open_folder / "home")
+    script = (
+        "import sys; from bitldp.federated.gate import confined\n"
+        "with confined('nobody', sys.argv[1], ['bash', '-c', sys.argv[2]]) as listening:\n"
+        "    listening.settimeout(60.0)\n"
+        "    one, _ = listening.accept()\n"
+        "    print(one.recv(10).decode().strip(), flush=True)\n"
+        "    sys.stdin.read()"
+    )
+    gate = subprocess.Popen(
+        [sys.executable, "-c", script, str(home), LASTING], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with gate:
+        assert gate.stdout is not None
+        assert gate.stdout.readline() == b"in\n"
+        assert len(in_home(home)) >= 3
+        gate.kill()
+    deadline = time.monotonic() + 60
+    while in_home(home):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_an_app_is_not_started_where_it_cannot_be_confined(open_folder) -> None:
@@ -339,5 +347,7 @@ def test_nothing_passes_the_gates_of_two_nodes_and_all_leaves_the_third(tmp_path
     sums = [each for each in seen if each["turn"] == evil_app.SUM_TURN]
     assert [each["kinds"] for each in sums] == [["bitldp.sum"]] * 10 + [[]] * 2, logs
     assert {each["reason"] for each in sums[10:]} == {SUM_SENTENCE}  # to a second asking
-    # of one category each: an error of 1 has a chance of 1 %, of two 5e-5; without the apps' it is 2
-    assert np.abs(np.subtract(first["sum"], [1.0, 1.0, 1.0, 0.0])).sum() <= 1.0
+    # One category each, and noise that moves a count with a chance of 2e-3. Those of the apps are there: both
+    # counts are off by one, or one by two, with a chance below 1e-5.
+    assert np.abs(np.subtract(first["sum"], [1.0, 1.0, 1.0, 0.0])).sum() <= 3.0
+    assert first["sum"][1] + first["sum"][2] >= 1.0

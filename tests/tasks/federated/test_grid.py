@@ -57,7 +57,7 @@ def test_threads_change_nothing():
 
 
 def test_threads_are_used_and_a_client_is_never_in_two():
-    together, barrier, seen = set(), threading.Barrier(3, timeout=5), []
+    together, barrier, seen = set(), threading.Barrier(3, timeout=60), []
 
     def app(message, context):
         assert context.node_id not in together

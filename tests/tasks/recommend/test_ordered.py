@@ -206,10 +206,10 @@ def test_what_takes_long_is_asked_for():
     ],
 )
 def test_an_answer_takes_about_two_seconds(task, given):
-    """Of a processor; twice that is let pass, for machines differ. Before, some took ten."""
+    """Of a processor; four times that is let pass, for machines differ. Before, some took ten."""
     start = time.process_time()
     assert recommend(task, **given).rows[0].mechanism is not None
-    assert time.process_time() - start < 4.0
+    assert time.process_time() - start < 8.0
 
 
 AGAIN = {

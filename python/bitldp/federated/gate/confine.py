@@ -1,7 +1,8 @@
 """Confinement of an app: another user, in namespaces of its own, with one port and no other network.
 
-This file is also run by itself, as root and with the standard library alone, in the new namespaces: it opens
-the port there, hands the socket to the gate, gives its rights away and becomes the app's program.
+This file is also run by itself, as root and with the standard library alone, as the first process of the
+new namespaces. It opens the port there, hands the socket to the gate, and starts the app's program without
+rights. It ends when the program or the gate does; the kernel then kills all that is left in the namespaces.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,6 +53,8 @@ def confined(
     user: str, home: str | os.PathLike[str], command: Sequence[str], *, hidden: Sequence[str] = HIDDEN
 ) -> Iterator[socket.socket]:
     """Run an app's program confined while the block runs, and yield the socket that it can reach.
+
+    When the block ends, or the gate's process does, every process of the app is killed.
 
     Parameters
     ----------
@@ -115,8 +119,12 @@ def confined(
         with ours, _received(ours) as listening:
             yield listening
     finally:
-        process.kill()  # and with it, by --kill-child, all of the namespace
-        process.wait()
+        ours.close()  # the first process of the namespaces ends; `unshare` waits until all the others have
+        try:
+            process.wait(_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()  # and with it, by --kill-child, the first process
+            process.wait()
 
 
 def _received(channel: socket.socket) -> socket.socket:
@@ -131,24 +139,41 @@ def _received(channel: socket.socket) -> socket.socket:
     return socket.socket(fileno=found[0])
 
 
-def _become(told: dict[str, object]) -> None:
-    """Open the port, hand it over, give all rights away, and become the app's program."""
+def _begin(told: dict[str, object]) -> None:
+    """Open the port, hand it over, start the app's program, and end when it or the gate does."""
     _raise_loopback()
     for each in told["hidden"]:  # type: ignore[attr-defined]
         subprocess.run(["mount", "-t", "tmpfs", "-o", "ro,size=4k,mode=755", "tmpfs", str(each)], check=True)
-    with socket.socket() as listening, socket.socket(fileno=told["socket"]) as channel:  # type: ignore[arg-type]
+    channel = socket.socket(fileno=told["socket"])  # type: ignore[arg-type]
+    channel.set_inheritable(False)  # the app gets none of it
+    with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(("127.0.0.1", PORT))
         listening.listen(128)
         socket.send_fds(channel, [b"."], [listening.fileno()])
+    app = os.fork()
+    if app == 0:
+        _become(told)
+    # Root stays here: who becomes another user is no longer killed with its parent, and may ask not to be.
+    threading.Thread(target=_end_with, args=(channel,), daemon=True).start()
+    while os.wait()[0] != app:  # what the program began and left
+        pass
+
+
+def _end_with(channel: socket.socket) -> None:
+    """End this process when the other end of a channel is closed."""
+    channel.recv(1)
+    os._exit(0)
+
+
+def _become(told: dict[str, object]) -> None:
+    """Give all rights away, and become the app's program."""
     os.chdir(str(told["home"]))
-    # The kernel forgets who dies with whom when the user changes, so it is told again.
     os.execvp(
         "setpriv",
         [
             *("setpriv", "--reuid", str(told["uid"]), "--regid", str(told["gid"]), "--clear-groups"),
-            *("--pdeathsig", "KILL", "--no-new-privs"),
-            *("--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all", "--"),
+            *("--no-new-privs", "--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all", "--"),
             *told["command"],  # type: ignore[misc]
         ],
     )
@@ -164,4 +189,4 @@ def _raise_loopback() -> None:
 
 
 if __name__ == "__main__":
-    _become(json.loads(sys.argv[1]))
+    _begin(json.loads(sys.argv[1]))
