@@ -293,8 +293,13 @@ def _figure(found: re.Match[str]) -> str:
 
 
 def on_post_template(output: str, template_name: str, config: Any) -> str:
-    """Let the page for what is not found take nothing from elsewhere."""
-    return _at_home(output, "") if template_name.endswith(".html") else output
+    """Let the page for what is not found take nothing from elsewhere, and say where to go on."""
+    if not template_name.endswith(".html"):
+        return output
+    home = re.search(r'<a href="([^"]*)"[^>]*md-logo"', output)
+    said = f'Search for it above, or begin at the <a href="{home[1]}">home page</a>.' if home else ""
+    title = "<h1>404 - Not found</h1>"
+    return _at_home(output.replace(title, f"{title}\n<p>There is no such page. {said}</p>"), "")
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:

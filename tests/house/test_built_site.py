@@ -184,6 +184,10 @@ def test_addresses_elsewhere_are_there_only_when_they_are_known() -> None:
     assert "pip install bitldp" in unescape(re.sub(r"<[^>]+>", "", text(Path("index.html"))))
 
 
+def test_the_page_of_an_unknown_address_leads_home() -> None:
+    assert "There is no such page. Search for it above" in text(Path("404.html"))
+
+
 def test_pages_lead_to_the_next_and_the_one_before() -> None:
     for page in ("reference/categorical/LOLOHA.html", "categorical/oue.html", "guides/epsilon.html"):
         assert "md-footer__link--prev" in text(Path(page))
