@@ -34,7 +34,7 @@ struct Step {
     cells: Option<Cells>,
 }
 
-/// What is done with a step, its values, and its piece of the report.
+/// Work on a step, its values, and its piece of the report.
 type OnStep<'a> = dyn FnMut(&Step, Values<'_>, &mut [u8]) -> Result<()> + 'a;
 
 impl Step {
