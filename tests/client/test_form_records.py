@@ -197,7 +197,7 @@ def test_documents_of_records_are_of_the_schema() -> None:
 def test_a_missing_attribute_needs_a_label_of_its_own() -> None:
     mechanism = bitldp.CategoricalRecord([3, 3], epsilon=1.0)
     column = Column(mechanism, ["p", "q"], categories=[["a", ""], ["x", "y"]], nulls="category")
-    with pytest.raises(PlanError, match="a client calls a missing value ''"):
+    with pytest.raises(PlanError, match="must not hold '', which a client passes"):
         TablePlan([column]).client_document()
 
 
