@@ -9,6 +9,7 @@ use safe_unaligned_simd::x86_64 as safe;
 use super::draw_avx512::{blended, decide, load_table, look_up, outcome};
 use super::laws::Laws;
 use crate::codec::FixedPoint;
+use crate::isa::BATCHES;
 use crate::random::Refine;
 
 /// The most table vectors in a law of up to 16 bits: two parts, each with a mask of ones and one of zeros.
@@ -86,7 +87,7 @@ unsafe fn groups16(
     load: impl Fn(usize) -> __m512i,
 ) {
     let plan = laws.shape();
-    if laws.plans.len() > 2 {
+    if !BATCHES || laws.plans.len() > 2 {
         // SAFETY: passed on from the caller.
         return unsafe {
             match plan.registers {
@@ -180,7 +181,7 @@ unsafe fn shape16<const REGISTERS: usize, const VECTORS: usize, const SYMMETRIC:
     }
 }
 
-/// [`shape16`] under more than two laws.
+/// [`shape16`] under any number of laws and tables, which are read anew for each group.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 unsafe fn blended16<const REGISTERS: usize>(

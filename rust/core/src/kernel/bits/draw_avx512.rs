@@ -43,13 +43,15 @@ pub(super) fn blended<const REGISTERS: usize>(
     first: usize,
     refine: &mut Refine,
 ) -> __m512i {
-    let classes = _mm256_loadu_si256(laws.classes::<32>(first));
     let shape = &laws.shape().tables[v];
     let mut entry = look_up(random, &load_table::<REGISTERS>(shape));
-    for (k, plan) in laws.plans.iter().enumerate().skip(1) {
-        let here = _mm256_cmpeq_epi8_mask(classes, _mm256_set1_epi8(k as i8));
-        let other = look_up(random, &load_table::<REGISTERS>(&plan.tables[v]));
-        entry = _mm512_mask_mov_epi16(entry, here, other);
+    if !laws.is_one() {
+        let classes = _mm256_loadu_si256(laws.classes::<32>(first));
+        for (k, plan) in laws.plans.iter().enumerate().skip(1) {
+            let here = _mm256_cmpeq_epi8_mask(classes, _mm256_set1_epi8(k as i8));
+            let other = look_up(random, &load_table::<REGISTERS>(&plan.tables[v]));
+            entry = _mm512_mask_mov_epi16(entry, here, other);
+        }
     }
     decide(random, entry, shape.mask, refine, |lane, random, refine| {
         laws.table(v, first + lane).settle(random, refine)
