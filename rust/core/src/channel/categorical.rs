@@ -36,21 +36,37 @@ pub(super) fn randomize(
     isa: Isa,
     call: Call<'_, Option<&Grid>, &Key>,
 ) -> Result<()> {
+    let size = (channel.rows(), channel.columns());
+    randomize_by(size, channel.is_mute(), isa, call, &|sampler, chunk, input, output| {
+        channel.sample(sampler, chunk, input, output);
+    })
+}
+
+/// A [`Categorical::sample`].
+type Sample<'f> = dyn Fn(&CategoricalSampler<'_>, u64, Input<'_>, Output<'_>) + Sync + 'f;
+
+/// [`randomize`] by the law of any channel of so many rows and columns, compiled once.
+fn randomize_by(
+    (rows, columns): (u32, u32),
+    mute: bool,
+    isa: Isa,
+    call: Call<'_, Option<&Grid>, &Key>,
+    sample: &Sample<'_>,
+) -> Result<()> {
     let Call { codec: grid, input, letters, output, keys: key, first_chunk, threads } = call;
-    let (rows, columns) = (channel.rows(), channel.columns());
     let bits = report_bits(columns);
     check_grid("grid", rows, grid, input)?;
     let chunks =
         Chunks { reports: input.len(), bits, codes: 1, values: 1, chunk: CHUNK, first_chunk, threads };
     check_output(columns, letters, &output, &chunks)?;
     let mut zeros = Vec::new();
-    let (heard_grid, heard_input) = heard(channel.is_mute(), grid, input, &mut zeros);
+    let (heard_grid, heard_input) = heard(mute, grid, input, &mut zeros);
     let single = Letters::single(letters, &output);
     let letters = Letters { double: letters, single: &single };
     let sampler = CategoricalSampler { isa, key, grid: heard_grid, letters, bits };
     let refused = |range| first_refused(isa, rows, grid, input.part(range));
     let draw = |chunk, range, output: Output<'_>| {
-        channel.sample(&sampler, chunk, heard_input.part(range), output);
+        sample(&sampler, chunk, heard_input.part(range), output);
     };
     chunks.walk(output, NANOSECONDS, refused, draw).map_err(|index| no_row(rows, grid, index))
 }

@@ -77,7 +77,18 @@ impl Chunks {
         refused: impl Fn(Range<usize>) -> Option<usize> + Sync,
         draw: impl Fn(u64, Range<usize>, Output<'_>) + Sync,
     ) -> std::result::Result<(), usize> {
-        self.walk_anyway(output, nanoseconds, |chunk, range, output| {
+        self.walk_checked(output, nanoseconds, &refused, &draw)
+    }
+
+    /// The same, compiled once.
+    fn walk_checked(
+        &self,
+        output: Output<'_>,
+        nanoseconds: usize,
+        refused: &(dyn Fn(Range<usize>) -> Option<usize> + Sync),
+        draw: &(dyn Fn(u64, Range<usize>, Output<'_>) + Sync),
+    ) -> std::result::Result<(), usize> {
+        self.walk_any(output, nanoseconds, &|chunk, range, output| {
             let position = refused(range.clone());
             if position.is_none() {
                 draw(chunk, range, output);

@@ -71,7 +71,17 @@ impl WholeRecordCall<'_> {
         refused: impl Fn(Input<'_>) -> Option<usize> + Sync,
         draw: impl Fn(&Key, Input<'_>, Output<'_>) -> Option<usize> + Sync,
     ) -> Result<std::result::Result<(), usize>> {
-        self.randomize_together(call, BY_ITSELF, refused, |keys, input, mut output| {
+        self.randomize_each(call.with(()), &refused, &draw)
+    }
+
+    /// The same, compiled once.
+    fn randomize_each(
+        &self,
+        call: KeyedCall<'_, ()>,
+        refused: &(dyn Fn(Input<'_>) -> Option<usize> + Sync),
+        draw: &(dyn Fn(&Key, Input<'_>, Output<'_>) -> Option<usize> + Sync),
+    ) -> Result<std::result::Result<(), usize>> {
+        self.randomize_any(call, BY_ITSELF, refused, &|keys, input, mut output| {
             let records = input.len() / self.values;
             let packed = matches!(output, Output::Packed(_));
             // A packed report may begin inside a byte: they are packed together.

@@ -82,6 +82,12 @@ impl RotationBuffers<'_> {
         } else {
             lift_block(self.isa, x, self.block.clone(), self.rotation.radius, &mut self.vector)?;
         }
+        self.turn();
+        Ok(&self.vector)
+    }
+
+    /// Rotates the vector at hand.
+    fn turn(&mut self) {
         match &self.reflections {
             None => {
                 for pass in 0..passes(self.vector.len()) {
@@ -96,7 +102,6 @@ impl RotationBuffers<'_> {
                 self.vector.iter_mut().zip(&self.wide).for_each(|(x, &wide)| *x = wide as f32);
             }
         }
-        Ok(&self.vector)
     }
 
     /// Undoes a rotation of the coordinate that a report names, with its sign; the lift is dropped. The vector is longer
