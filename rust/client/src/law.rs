@@ -1,7 +1,7 @@
 //! Channels of documents: read from their integers, called with keys of one record or of several.
 
 use bitldp_core::{
-    Bit, Bits, Call, Cap, Channel, Cube, Design, DesignFamily, FixedPoint, Grid, Input, Key, Keyed,
+    Bit, Bits, Call, Cap, Channel, Cube, Design, DesignFamily, FixedPoint, Grid, Input, Isa, Key, Keyed,
     KeyedCall, KeyedRandomness, Matrix, Mixture, Output, Probability, Rotated, Select, Shift, Subset, Unary,
     Window,
 };
@@ -174,21 +174,21 @@ impl Law {
             let output = Output::Packed(out);
             KeyedCall { codec, input, letters: None, output, randomness, threads: Some(1) }
         }
-        let grid = coding.grid();
+        let (grid, isa) = (coding.grid(), Isa::current()?);
         let done = match self {
-            Law::Window(law) => law.randomize_keyed(keyed(grid, input, out, randomness)),
-            Law::Matrix(law) => law.randomize_keyed(keyed(grid, input, out, randomness)),
-            Law::Shift(law) => law.randomize_keyed(keyed(grid, input, out, randomness)),
-            Law::Bits(law) => law.randomize_keyed(keyed(coding.fixed(), input, out, randomness)),
-            Law::Unary(law) => law.randomize_keyed(keyed((), input, out, randomness)),
-            Law::Subset(law) => law.randomize_keyed(keyed((), input, out, randomness)),
-            Law::Design(law) => law.randomize_keyed(keyed((), input, out, randomness)),
-            Law::Select(law) => law.randomize_keyed(keyed(None, input, out, randomness)),
-            Law::Cube(law) => law.randomize_keyed(keyed(grid, input, out, randomness)),
-            Law::Cap(law) => law.randomize_keyed(keyed(grid, input, out, randomness)),
+            Law::Window(law) => law.randomize_keyed_on(isa, keyed(grid, input, out, randomness)),
+            Law::Matrix(law) => law.randomize_keyed_on(isa, keyed(grid, input, out, randomness)),
+            Law::Shift(law) => law.randomize_keyed_on(isa, keyed(grid, input, out, randomness)),
+            Law::Bits(law) => law.randomize_keyed_on(isa, keyed(coding.fixed(), input, out, randomness)),
+            Law::Unary(law) => law.randomize_keyed_on(isa, keyed((), input, out, randomness)),
+            Law::Subset(law) => law.randomize_keyed_on(isa, keyed((), input, out, randomness)),
+            Law::Design(law) => law.randomize_keyed_on(isa, keyed((), input, out, randomness)),
+            Law::Select(law) => law.randomize_keyed_on(isa, keyed(None, input, out, randomness)),
+            Law::Cube(law) => law.randomize_keyed_on(isa, keyed(grid, input, out, randomness)),
+            Law::Cap(law) => law.randomize_keyed_on(isa, keyed(grid, input, out, randomness)),
             Law::Mixture(law, ends) => {
                 let Some(grid) = grid else { return Err(Kind::Shape.into()) };
-                law.randomize_keyed(keyed([grid, ends], input, out, randomness))
+                law.randomize_keyed_on(isa, keyed([grid, ends], input, out, randomness))
             }
         };
         done.map_err(Refused::from)
@@ -225,20 +225,21 @@ impl Law {
         keys: &[Key],
     ) -> Result<()> {
         let (Some(key), grid) = (keys.first(), coding.grid()) else { return Err(Kind::Shape.into()) };
+        let isa = Isa::current()?;
         let done = match self {
-            Law::Window(law) => law.randomize(call(grid, input, output, key)),
-            Law::Matrix(law) => law.randomize(call(grid, input, output, key)),
-            Law::Shift(law) => law.randomize(call(grid, input, output, key)),
-            Law::Bits(law) => law.randomize(call(coding.fixed(), input, output, key)),
-            Law::Unary(law) => law.randomize(call((), input, output, key)),
-            Law::Subset(law) => law.randomize(call((), input, output, key)),
-            Law::Design(law) => law.randomize(call((), input, output, key)),
-            Law::Select(law) => law.randomize(call(None, input, output, key)),
-            Law::Cube(law) => law.randomize(call(grid, input, output, key)),
-            Law::Cap(law) => law.randomize(call(grid, input, output, key)),
+            Law::Window(law) => law.randomize_on(isa, call(grid, input, output, key)),
+            Law::Matrix(law) => law.randomize_on(isa, call(grid, input, output, key)),
+            Law::Shift(law) => law.randomize_on(isa, call(grid, input, output, key)),
+            Law::Bits(law) => law.randomize_on(isa, call(coding.fixed(), input, output, key)),
+            Law::Unary(law) => law.randomize_on(isa, call((), input, output, key)),
+            Law::Subset(law) => law.randomize_on(isa, call((), input, output, key)),
+            Law::Design(law) => law.randomize_on(isa, call((), input, output, key)),
+            Law::Select(law) => law.randomize_on(isa, call(None, input, output, key)),
+            Law::Cube(law) => law.randomize_on(isa, call(grid, input, output, key)),
+            Law::Cap(law) => law.randomize_on(isa, call(grid, input, output, key)),
             Law::Mixture(law, ends) => {
                 let (Some(grid), Some(other)) = (grid, keys.get(1)) else { return Err(Kind::Shape.into()) };
-                law.randomize(call([grid, ends], input, output, [key, other]))
+                law.randomize_on(isa, call([grid, ends], input, output, [key, other]))
             }
         };
         done.map_err(Refused::from)

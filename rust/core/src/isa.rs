@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, reason};
 #[cfg(target_arch = "aarch64")]
 use crate::vector::neon;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
@@ -77,6 +77,10 @@ impl Isa {
     /// # Errors
     /// [`Error::Isa`] if the variable names an unknown instruction set, or one that this processor lacks.
     pub fn current() -> Result<Isa> {
+        // A page has no environment.
+        if cfg!(all(target_arch = "wasm32", target_os = "unknown")) {
+            return Ok(detect());
+        }
         static CURRENT: OnceLock<Result<Isa>> = OnceLock::new();
         CURRENT
             .get_or_init(|| {
@@ -94,10 +98,10 @@ impl Isa {
             return Ok(isa);
         }
         let known = ALL.iter().any(|isa| isa.name() == name);
-        let allowed = Isa::available().iter().map(|isa| isa.name()).collect::<Vec<_>>().join(", ");
+        let allowed = || Isa::available().iter().map(|isa| isa.name()).collect::<Vec<_>>().join(", ");
         let reason =
-            if known { format!("this processor lacks {name}") } else { format!("{name:?} is unknown") };
-        Err(Error::Isa { reason: format!("{reason}; allowed are {allowed}") })
+            if known { reason!("this processor lacks {name}") } else { reason!("{name:?} is unknown") };
+        Err(Error::Isa { reason: reason!("{reason}; allowed are {}", allowed()) })
     }
 
     /// The vector unit of kernels, for [`dispatch!`]. Without the feature `batches` a target has kernels of one, and the
@@ -258,12 +262,17 @@ pub(crate) fn compiled<K: Kernel>(isa: Isa, kernel: K) -> K::Answer {
         simd128 => wasm::on_simd128, _ => kernel.run(Portable::default()))
 }
 
-/// [`compiled`], for kernels of the keystream.
+/// Runs a kernel of the keystream compiled for the vector unit; gives it back where there is none.
 #[inline]
-pub(crate) fn compiled_keystream<K: Kernel>(isa: Isa, kernel: K) -> K::Answer {
+#[cfg_attr(
+    not(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128")),
+    allow(unreachable_code, reason = "there is none")
+)]
+pub(crate) fn on_keystream_unit<K: Kernel<Answer = ()>>(isa: Isa, kernel: K) -> Option<K> {
     dispatch_unit!(isa.keystream_unit(), (kernel),
         avx512 => x86::on_avx512, avx2 => x86::on_avx2, neon => neon::on_neon,
-        simd128 => wasm::on_simd128, _ => kernel.run(Portable::default()))
+        simd128 => wasm::on_simd128, _ => return Some(kernel));
+    None
 }
 
 /// Runs `work`, a short loop that the compiler can vectorise, compiled for `isa`. A closure that is called once an

@@ -1,7 +1,7 @@
 //! ChaCha, with any number of rounds: one block as RFC 8439 writes it, and as many as a register has lanes side by side.
 
 use super::{BLOCKS, GROUP, Key};
-use crate::isa::{Isa, Unit, compiled_keystream};
+use crate::isa::{Isa, on_keystream_unit};
 use crate::vector::{Kernel, Vector};
 
 /// `"expand 32-byte k"`.
@@ -85,9 +85,9 @@ fn rounds<const ROUNDS: usize, const N: usize, V: Vector>(states: &mut [[V; 16];
 #[cfg_attr(not(feature = "batches"), inline(never))]
 pub(super) fn fill<const ROUNDS: usize>(isa: Isa, key: &Key, nonce: u64, group: u64, out: &mut [u8]) {
     let first = group.wrapping_mul(BLOCKS as u64);
-    if isa.keystream_unit() != Unit::Scalar {
-        return compiled_keystream(isa, Fill::<ROUNDS> { key, nonce, first, out });
-    }
+    let Some(Fill { out, .. }) = on_keystream_unit(isa, Fill::<ROUNDS> { key, nonce, first, out }) else {
+        return;
+    };
     let mut words = [[0; BLOCKS]; 16];
     for (counter, out) in
         (0..).map(|g| first.wrapping_add(g * BLOCKS as u64)).zip(out.chunks_exact_mut(GROUP))
@@ -162,10 +162,8 @@ impl<const ROUNDS: usize> Fill<'_, ROUNDS> {
 #[cfg_attr(feature = "batches", inline)]
 #[cfg_attr(not(feature = "batches"), inline(never))]
 pub(super) fn blocks<const ROUNDS: usize>(isa: Isa, states: &Sixteen, out: &mut Sixteen) {
-    if isa.keystream_unit() == Unit::Scalar {
+    if let Some(LaneBlocks { out, .. }) = on_keystream_unit(isa, LaneBlocks::<ROUNDS> { states, out }) {
         portable::<ROUNDS>(states, out);
-    } else {
-        compiled_keystream(isa, LaneBlocks::<ROUNDS> { states, out });
     }
 }
 

@@ -16,17 +16,17 @@ pub(super) const MOST_WORDS: usize = 256;
 /// Words of a block.
 const BLOCK: usize = 16;
 
-const IV: [u32; 4] = [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a];
-const CHUNK_START: u32 = 1;
-const CHUNK_END: u32 = 2;
-const ROOT: u32 = 8;
-const KEYED_HASH: u32 = 16;
+pub(super) const IV: [u32; 4] = [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a];
+pub(super) const CHUNK_START: u32 = 1;
+pub(super) const CHUNK_END: u32 = 2;
+pub(super) const ROOT: u32 = 8;
+pub(super) const KEYED_HASH: u32 = 16;
 const ROUNDS: usize = 7;
 /// The order of the words of a message in a round, of those in the round before.
 const PERMUTATION: [usize; 16] = [2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8];
 
 /// The order of the words of the message in each round.
-const SCHEDULE: [[usize; 16]; ROUNDS] = {
+pub(super) const SCHEDULE: [[usize; 16]; ROUNDS] = {
     let mut schedule = [[0; 16]; ROUNDS];
     let mut word = 0;
     while word < 16 {

@@ -42,6 +42,8 @@ use crate::kernel::Isa;
 
 mod chacha;
 mod digests;
+#[cfg(any(test, not(feature = "batches")))]
+mod hash;
 mod hashes;
 mod lanes;
 mod names;

@@ -2,6 +2,11 @@
 
 use std::fmt;
 
+#[cfg(feature = "batches")]
+use blake3::Hasher;
+
+#[cfg(not(feature = "batches"))]
+use super::hash::Hasher;
 use super::hashes::{MOST_WORDS, hashes};
 use super::lanes::Keys;
 use super::{BLOCKS, Key};
@@ -56,12 +61,12 @@ impl fmt::Debug for Ids<'_> {
 
 /// The digest of all that random bits depend on besides the record: absorbed part by part, each of a length that the part
 /// before it gives.
-pub(crate) struct Digest(blake3::Hasher);
+pub(crate) struct Digest(Hasher);
 
 impl Digest {
     /// The digest under a key of a text of the caller's.
     pub(crate) fn new(key: &Key, context: &[u8]) -> Digest {
-        let mut digest = Digest(blake3::Hasher::new_keyed(&key.to_bytes()));
+        let mut digest = Digest(Hasher::new_keyed(&key.to_bytes()));
         digest.text(b"bitldp keyed reports 1");
         digest.text(context);
         digest
@@ -188,7 +193,9 @@ impl<'a> RecordKeys<'a> {
         message.extend(column.to_le_bytes());
         let values = &records.values[at * records.width..(at + 1) * records.width];
         message.extend(values.iter().flat_map(|value| value.to_le_bytes()));
-        Key::from_bytes(*blake3::keyed_hash(&self.key, message).as_bytes())
+        let mut hasher = Hasher::new_keyed(&self.key);
+        hasher.update(message);
+        Key::from_bytes(*hasher.finalize().as_bytes())
     }
 }
 
