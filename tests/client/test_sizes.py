@@ -26,8 +26,9 @@ def test_the_script_of_a_page_is_three_kilobytes() -> None:
 
 
 def test_the_module_of_a_page_is_small() -> None:
-    assert zipped(MODULE) <= 162_000
-    assert MODULE.stat().st_size <= 416_000
+    # A compiler of another month makes some hundredths more or less.
+    assert zipped(MODULE) <= 166_000
+    assert MODULE.stat().st_size <= 420_000
 
 
 def test_the_library_is_small() -> None:
@@ -35,4 +36,4 @@ def test_the_library_is_small() -> None:
         pytest.skip("the library is not built; make client-c builds it")
     # The compiler's own standard library has the words of panics, and what names functions in them.
     small = Path("/usr/lib/rustlib/src/rust/library/std/Cargo.toml").is_file()
-    assert LIBRARY.stat().st_size <= (544_000 if small else 1_033_000)
+    assert LIBRARY.stat().st_size <= (450_000 if small else 850_000)
