@@ -14,9 +14,9 @@ import pytest
 from bitldp.base.errors import PlanError
 from bitldp.base.keys import keys
 from bitldp.client import ClientDocument, DocumentError, open_document
-from bitldp.client.notation import canonical, digest
 from bitldp.tables import Column, ReleaseKey, TablePlan
 from support.client_library import ABSENT, LibraryClient, LibraryRefusedError, library_path
+from support.clients import changed
 from support.command import invoke
 
 PLAN = TablePlan(
@@ -411,16 +411,7 @@ def test_values_that_cannot_be_missing_are_refused(path: str, value: Any) -> Non
 
 def refused(plan: TablePlan, path: str, value: Any) -> None:
     """Assert that a document is refused with another value at a dotted path; ... takes it away."""
-    fields = json.loads(plan.client_document())
-    *names, last = [int(each) if each.isdigit() else each for each in path.split(".")]
-    place = fields
-    for name in names:
-        place = place[name]
-    if value is ...:
-        del place[last]
-    else:
-        place[last] = value
-    text = canonical(fields | {"sha256": digest(fields)})
+    text = changed(plan.client_document(), {path: value})
     with pytest.raises(DocumentError):
         open_document(text)
     library = library_path()

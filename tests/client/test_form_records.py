@@ -15,7 +15,7 @@ from bitldp.client import DocumentError, open_document
 from bitldp.client.notation import canonical, digest
 from bitldp.tables import Column, TablePlan
 from support.client_library import ABSENT, LibraryClient, LibraryRefusedError, library_path
-from support.clients import SCHEMA
+from support.clients import SCHEMA, changed
 
 TWO = [["a", "b"], ["x", "y", "z"]]
 ALIKE = [["a", "b", "c"], ["x", "y", "z"]]
@@ -235,7 +235,7 @@ ALIKE_PARTS = "attributes that are alike, with other labels"
 )
 def test_a_form_that_does_not_hold_is_refused(name: str, path: str, value: Any) -> None:
     text = TablePlan([KINDS[name][0]]).client_document()
-    refused(changed(text, path, value))
+    refused(changed(text, {path: value}))
 
 
 def test_a_draw_inside_a_draw_is_refused() -> None:
@@ -268,20 +268,6 @@ def test_a_column_that_uses_its_channel_twice_costs_twice() -> None:
             reason = "epsilon" if field == "epsilon" else "own test"
             with pytest.raises(LibraryRefusedError, match=reason):
                 LibraryClient(text, path)
-
-
-def changed(text: str, path: str, value: Any) -> str:
-    """Return a document with another value at a dotted path; ... takes it away."""
-    fields = json.loads(text)
-    *names, last = [int(each) if each.isdigit() else each for each in path.split(".")]
-    place = fields
-    for name in names:
-        place = place[name]
-    if value is ...:
-        del place[last]
-    else:
-        place[last] = value
-    return canonical(fields | {"sha256": digest(fields)})
 
 
 def refused(text: str) -> None:

@@ -10,8 +10,9 @@ import bitldp
 import numpy as np
 import pytest
 from bitldp.client import DocumentError, client_reports, open_document
-from bitldp.client.notation import canonical, digest, double
+from bitldp.client.notation import double
 from support.client_library import LibraryClient, LibraryRefusedError, library_path
+from support.clients import changed
 
 BASKETS = bitldp.ItemSet(["tea", "milk", "bread", "eggs"], epsilon=4.0, padding=2, oracle="GRR")
 HASHED = bitldp.ItemSet(30, epsilon=3.0, padding=2, oracle="OLH")
@@ -74,21 +75,6 @@ def test_a_number_outside_the_interval_of_a_key_is_refused() -> None:
                     library.randomize(np.array(wrong).tobytes())
 
 
-def changed(mechanism: Any, changes: dict[str, Any]) -> str:
-    """Return a document with other values at dotted paths; ... takes them away."""
-    fields = json.loads(mechanism.client_document())
-    for path, value in changes.items():
-        *names, last = [int(each) if each.isdigit() else each for each in path.split(".")]
-        place = fields
-        for name in names:
-            place = place[name]
-        if value is ...:
-            del place[last]
-        else:
-            place[last] = value
-    return canonical(fields | {"sha256": digest(fields)})
-
-
 PART = json.loads(bitldp.GRR(4, epsilon=1.0).client_document())
 
 
@@ -139,7 +125,7 @@ PART = json.loads(bitldp.GRR(4, epsilon=1.0).client_document())
 def test_a_document_of_sets_or_levels_that_does_not_hold_is_refused(
     mechanism: Any, changes: dict[str, Any]
 ) -> None:
-    text = changed(mechanism, changes)
+    text = changed(mechanism.client_document(), changes)
     with pytest.raises(DocumentError):
         open_document(text)
     path = library_path()
@@ -158,7 +144,7 @@ def test_only_randomized_response_is_amplified_by_the_secret_draw() -> None:
     rare = int(fields["channel"]["high"]) // 1000  # below the share of one cell in six
     changes = {"channel.high": str(rare), "golden": fields["golden"]}
     for claimed in (0.0, spent):
-        text = changed(BASKETS, changes | {"epsilon": double(claimed)})
+        text = changed(BASKETS.client_document(), changes | {"epsilon": double(claimed)})
         with pytest.raises(DocumentError, match="epsilon: does not follow"):
             open_document(text)
         if path is not None:

@@ -12,6 +12,7 @@ import bitldp
 import numpy as np
 from bitldp.base.keys import keys
 from bitldp.client import open_document
+from bitldp.client.notation import canonical, digest
 
 from support.cases import CASES, FAMILIES, MIXED, ORDERED
 
@@ -62,6 +63,21 @@ def values_of(document: Any, inputs: Sequence[Any]) -> list[Any]:
         result.append(table[:, start[kind] : start[kind] + record.columns])
         start[kind] += record.columns
     return result
+
+
+def changed(text: str, changes: dict[str, Any]) -> str:
+    """Return a document with other values at dotted paths; ... takes them away."""
+    fields = json.loads(text)
+    for path, value in changes.items():
+        *names, last = [int(each) if each.isdigit() else each for each in path.split(".")]
+        place = fields
+        for name in names:
+            place = place[name]
+        if value is ...:
+            del place[last]
+        else:
+            place[last] = value
+    return canonical(fields | {"sha256": digest(fields)})
 
 
 def replays(count: int) -> Iterator[str]:
