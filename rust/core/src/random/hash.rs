@@ -4,7 +4,7 @@
 //! A message is chunks of 1024 bytes, each a chain of blocks of 64; the chunks are the leaves of a binary tree, whose left
 //! subtrees are as large as they can be (the BLAKE3 paper, sections 2.1 to 2.5).
 
-use super::hashes::{CHUNK_END, CHUNK_START, IV, KEYED_HASH, ROOT, SCHEDULE};
+use super::hashes::{CHUNK_END, CHUNK_START, IV, KEYED_HASH, ROOT, SCHEDULE, round};
 
 const PARENT: u32 = 4;
 /// Bytes of a block.
@@ -112,24 +112,7 @@ fn compress(chaining: &[u32; 8], block: &[u32; 16], counter: u64, length: usize,
     let mut v = [0; 16];
     v.iter_mut().zip(chaining.iter().chain(&IV).chain(&last)).for_each(|(word, &start)| *word = start);
     for order in &SCHEDULE {
-        let mut mix = |i: usize, a: usize, b: usize, c: usize, d: usize| {
-            v[a] = v[a].wrapping_add(v[b]).wrapping_add(block[order[2 * i] % 16]);
-            v[d] = (v[d] ^ v[a]).rotate_right(16);
-            v[c] = v[c].wrapping_add(v[d]);
-            v[b] = (v[b] ^ v[c]).rotate_right(12);
-            v[a] = v[a].wrapping_add(v[b]).wrapping_add(block[order[2 * i + 1] % 16]);
-            v[d] = (v[d] ^ v[a]).rotate_right(8);
-            v[c] = v[c].wrapping_add(v[d]);
-            v[b] = (v[b] ^ v[c]).rotate_right(7);
-        };
-        mix(0, 0, 4, 8, 12);
-        mix(1, 1, 5, 9, 13);
-        mix(2, 2, 6, 10, 14);
-        mix(3, 3, 7, 11, 15);
-        mix(4, 0, 5, 10, 15);
-        mix(5, 1, 6, 11, 12);
-        mix(6, 2, 7, 8, 13);
-        mix(7, 3, 4, 9, 14);
+        round(&mut v, |at| block[order[at] % 16]);
     }
     std::array::from_fn(|word| v[word] ^ v[word + 8])
 }

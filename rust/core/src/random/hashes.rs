@@ -168,6 +168,29 @@ fn portable<const WORDS: usize>(chaining: &mut Half, block: &[[u32; BLOCKS]], la
         std::array::from_fn(|word| std::array::from_fn(|lane| states[word][lane] ^ states[word + 8][lane]));
 }
 
+/// One round on a state; `word(i)` is the word of the message that it takes in the `i`-th place.
+#[inline(always)]
+pub(super) fn round(v: &mut [u32; 16], word: impl Fn(usize) -> u32) {
+    let mut mix = |i: usize, a: usize, b: usize, c: usize, d: usize| {
+        v[a] = v[a].wrapping_add(v[b]).wrapping_add(word(2 * i));
+        v[d] = (v[d] ^ v[a]).rotate_right(16);
+        v[c] = v[c].wrapping_add(v[d]);
+        v[b] = (v[b] ^ v[c]).rotate_right(12);
+        v[a] = v[a].wrapping_add(v[b]).wrapping_add(word(2 * i + 1));
+        v[d] = (v[d] ^ v[a]).rotate_right(8);
+        v[c] = v[c].wrapping_add(v[d]);
+        v[b] = (v[b] ^ v[c]).rotate_right(7);
+    };
+    mix(0, 0, 4, 8, 12);
+    mix(1, 1, 5, 9, 13);
+    mix(2, 2, 6, 10, 14);
+    mix(3, 3, 7, 11, 15);
+    mix(4, 0, 5, 10, 15);
+    mix(5, 1, 6, 11, 12);
+    mix(6, 2, 7, 8, 13);
+    mix(7, 3, 4, 9, 14);
+}
+
 /// One round of every lane. The number of the round is known, so that words behind the end of a message cost nothing.
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "a lane is a column: its words are in sixteen rows")]
@@ -179,24 +202,7 @@ fn portable_round<const ROUND: usize, const WORDS: usize>(
         let mut v: [u32; 16] = std::array::from_fn(|word| states[word][lane]);
         let message: [u32; WORDS] = std::array::from_fn(|word| messages[word][lane]);
         let word = |at: usize| message.get(SCHEDULE[ROUND][at]).copied().unwrap_or(0);
-        let mut mix = |i: usize, a: usize, b: usize, c: usize, d: usize| {
-            v[a] = v[a].wrapping_add(v[b]).wrapping_add(word(2 * i));
-            v[d] = (v[d] ^ v[a]).rotate_right(16);
-            v[c] = v[c].wrapping_add(v[d]);
-            v[b] = (v[b] ^ v[c]).rotate_right(12);
-            v[a] = v[a].wrapping_add(v[b]).wrapping_add(word(2 * i + 1));
-            v[d] = (v[d] ^ v[a]).rotate_right(8);
-            v[c] = v[c].wrapping_add(v[d]);
-            v[b] = (v[b] ^ v[c]).rotate_right(7);
-        };
-        mix(0, 0, 4, 8, 12);
-        mix(1, 1, 5, 9, 13);
-        mix(2, 2, 6, 10, 14);
-        mix(3, 3, 7, 11, 15);
-        mix(4, 0, 5, 10, 15);
-        mix(5, 1, 6, 11, 12);
-        mix(6, 2, 7, 8, 13);
-        mix(7, 3, 4, 9, 14);
+        round(&mut v, word);
         for word in 0..16 {
             states[word][lane] = v[word];
         }
